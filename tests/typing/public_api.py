@@ -119,6 +119,37 @@ def modifiers(a: Reg) -> None:
     ptx.ld(f32, a, ptx.addr(a), spce="shared")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
 
 
+def control_flow(p: Reg, r: RegArray) -> None:
+    """Structures take names for their labels; a block tells its own; a counted loop gives its register."""
+    with ptx.if_(~p, label="$else", uniform=True):
+        ptx.ret()
+    with ptx.else_(end_label="$end", end_uniform=True, define_end=False):
+        ptx.ret()
+    with ptx.block() as done, ptx.while_(p, guard=~p, label="$loop", end_label="$exit"):
+        assert_type(done, str)
+        ptx.break_(done, pred=p, uniform=True)
+    for i in ptx.range_(0, r[1], counter=r[2], dtype=u32, pred=~p, spelling="setp.ge.u32", tested="bottom"):
+        assert_type(i, Reg)
+    for i in ptx.range_(0, 8, tested="middle"):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+        assert_type(i, Reg)
+    ptx.if_(p, else_label="$else")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is label
+
+
+def exact_code(p: Reg, r: RegArray) -> None:
+    """Temporaries are registers, spellings stand by type, and a wait has one of eight forms."""
+    with ptx.expr(temps=(r[1], *r[2:4]), spelling={u32: "add.u32", f32: "add.f32"}):
+        r[5] = (r[6] + 1) * r[7]
+    with ptx.expr(temps=(3,)):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no register
+        r[5] = r[6] + 1
+    with ptx.asm_region(begin="begin inline asm"), ptx.scope():
+        ptx.mbarrier.wait("bar", 0, form="poll", result=r[1], done="P1")
+    barrier = ptx.mbarrier.array("bars", 0, 2)[1]
+    barrier.wait(0, form="scoped_done", label="LAB_WAIT", past_label="DONE", uniform=True)
+    barrier.wait(0, form="spin")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+    barrier.wait(0, formm="poll")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
+    ptx.mbarrier.wait("bar", 0, past="DONE", pred=p)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
+
+
 def mistakes() -> None:
     """What a checker must refuse."""
     reg.scaler(f32)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo

@@ -22,12 +22,14 @@ __all__ = [
     "addr",
     "and_",
     "applypriority",
+    "asm_region",
     "atom",
     "bar",
     "barrier",
     "bfe",
     "bfi",
     "bfind",
+    "block",
     "bmsk",
     "bra",
     "break_",
@@ -154,10 +156,11 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.ptx.tensor_maps import tensormap as tensormap
     from pyptx_arch_hopper.ptx.tma import tma as tma
     from pyptx_arch_hopper.ptx.wgmma import wgmma as wgmma
+    from pyptx_dsl.control_flow.blocks import block, break_, continue_
     from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
     from pyptx_dsl.control_flow.branches import exit_ as exit  # noqa: A004  the manual's name
     from pyptx_dsl.control_flow.kloops import kloop
-    from pyptx_dsl.control_flow.loops import break_, continue_, loop, while_
+    from pyptx_dsl.control_flow.loops import loop, while_
     from pyptx_dsl.control_flow.ranges import range_
     from pyptx_dsl.instructions.address import addr, cvta, global_ptrs, param
     from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name
@@ -181,6 +184,7 @@ if TYPE_CHECKING:
     )
     from pyptx_dsl.instructions.arithmetic import max_ as max  # noqa: A004  the manual's name
     from pyptx_dsl.instructions.arithmetic import min_ as min  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.asm_region import asm_region
     from pyptx_dsl.instructions.async_copy import cp
     from pyptx_dsl.instructions.atomics import atom, red
     from pyptx_dsl.instructions.barriers import NamedBarrier, bar, barrier, named_barrier

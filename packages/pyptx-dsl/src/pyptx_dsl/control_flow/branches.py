@@ -10,7 +10,9 @@
                                     # $L_endif_0:
 
 One branch opens each `if_` and `elif_`, and one closes a block that another one follows, unless it ends in a jump
-already. Manual: "Control Flow Instructions".
+already. `label` and `end_label` name what is numbered here, `uniform` makes it `bra.uni`, and a label that another
+place defines is left to it: so what compilers write can be written, branch by branch. Manual: "Control Flow
+Instructions".
 """
 
 from __future__ import annotations
@@ -106,12 +108,35 @@ def evaluate(condition: object, what: str) -> Reg:
     return predicate(condition() if callable(condition) else condition, what)
 
 
-def jump(trace: Trace, target: str, guard: Reg | None = None) -> None:
-    """Emit `bra target;`."""
-    trace.emit(("bra",), (tree.Symbol(target),), guard)
+def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool = False) -> None:
+    """Emit `bra{.uni} target;`."""
+    trace.emit(("bra", "uni") if uniform else ("bra",), (tree.Symbol(target),), guard)
+
+
+def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
+    """Raise OperandError for a label that is to stand elsewhere and has no name; `keyword` is what would name it."""
+    if label is None and not define:
+        raise OperandError(f"a label that another place defines needs its name: {keyword}=…")
 
 
 # --- if, elif, else ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BranchLabels:
+    """What a call says of the branches and labels that it emits: of its condition, and of the jump behind the chain."""
+
+    label: str | None = None
+    uniform: bool = False
+    define_label: bool = True
+    end_label: str | None = None
+    end_uniform: bool = False
+    define_end: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse labels without a name that nothing would define."""
+        refuse_unnamed("label", self.label, define=self.define_label)
+        refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
 
 @dataclass(slots=True)
@@ -120,7 +145,7 @@ class Chain:
 
     `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block
     jumps; `length` is how many statements the scope had when that block ended. `end` is the label behind the whole
-    chain, once a block needs it. `complete` says that nothing may follow.
+    chain, once a block needs it, and `defines_end` whether it stands there. `complete` says that nothing may follow.
     """
 
     scope: Scope
@@ -128,6 +153,7 @@ class Chain:
     skip: nodes.Statement | None = None
     end: str | None = None
     end_place: tuple[nodes.Statement, Site] | None = None
+    defines_end: bool = True
     length: int = 0
     complete: bool = False
 
@@ -135,14 +161,15 @@ class Chain:
 class Arm:
     """One block of a chain, as a context manager; `condition` is None for `else_`."""
 
-    __slots__ = ("_chain", "_condition", "_promise", "_skip", "_trace", "_watch", "_what")
+    __slots__ = ("_chain", "_condition", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
-    def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object) -> None:
+    def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._what = what
         self._chain = chain
         self._condition = condition
+        self._labels = labels
         self._promise = trace.promise(what)
         self._skip = ""
         self._watch: Watch | None = None
@@ -153,15 +180,15 @@ class Arm:
         enter_block(trace, self._promise)
         trace.notes.pop(_CHAIN, None)
         if self._chain is not None:
-            _leave(trace, self._chain)
+            _leave(trace, self._chain, self._labels)
         else:
             self._chain = Chain(trace.open_scope)
         self._watch = Watch(trace, self._what, repeats=False, skipped=True)
         if self._condition is None:
             return
         guard = evaluate(self._condition, self._what)
-        self._skip = trace.new_label("else")
-        jump(trace, self._skip, ~guard)
+        self._skip = self._labels.label or trace.new_label("else")
+        jump(trace, self._skip, ~guard, uniform=self._labels.uniform)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Define the labels behind the block."""
@@ -170,36 +197,48 @@ class Arm:
         if kind is not None or chain is None or watch is None:
             return
         watch.close()
-        if self._condition is not None:
+        chain.skip = None
+        if self._condition is not None and self._labels.define_label:
             trace.append(nodes.Label(name=self._skip))
             chain.index = len(chain.scope.nodes) - 1
             node = chain.scope.nodes[-1]
             chain.skip = node if isinstance(node, nodes.Label) else None
-        if chain.end is not None:
+        if chain.end is not None and chain.defines_end:
             _place_end(trace, chain, chain.end)
         chain.length = len(chain.scope.nodes)
         chain.complete = self._condition is None
         trace.notes[_CHAIN] = chain
 
 
-def if_(pred: Condition) -> Arm:
+def if_(pred: Condition, *, label: str | None = None, uniform: bool = False, define_label: bool = True) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
     Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
-    function that returns one. Raise RegisterTypeError for any other register, and ControlFlowError for a name that the
-    block binds to another value and that is read behind it.
+    function that returns one. `label` names that label; with `define_label=False` it stands elsewhere, as the end that
+    several blocks share, and no `else_` can follow. `uniform` emits `bra.uni`. Raise RegisterTypeError for any other
+    register, and ControlFlowError for a name that the block binds to another value and that is read behind it.
     """
     trace = active("ptx.if_")
     if not callable(pred):
         predicate(pred, "ptx.if_")
-    return Arm(trace, "ptx.if_", None, pred)
+    return Arm(trace, "ptx.if_", None, pred, BranchLabels(label, uniform, define_label))
 
 
-def elif_(pred: Condition) -> Arm:
+def elif_(
+    pred: Condition,
+    *,
+    label: str | None = None,
+    uniform: bool = False,
+    define_label: bool = True,
+    end_label: str | None = None,
+    end_uniform: bool = False,
+    define_end: bool = True,
+) -> Arm:
     """Run a block where `pred` is true and the conditions before it were false; must follow `if_` or `elif_`.
 
     Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What
-    computes `pred` inside the call's parentheses runs only if the conditions before were false.
+    computes `pred` inside the call's parentheses runs only if the conditions before were false. `label`, `uniform` and
+    `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`.
     """
     trace = active("ptx.elif_")
     chain = _pending(trace, "elif_")
@@ -208,20 +247,23 @@ def elif_(pred: Condition) -> Arm:
         predicate(pred, "ptx.elif_")
     elif len(chain.scope.nodes) != chain.length:
         raise _misplaced("elif_")
-    return Arm(trace, "ptx.elif_", chain, pred)
+    labels = BranchLabels(label, uniform, define_label, end_label, end_uniform, define_end)
+    return Arm(trace, "ptx.elif_", chain, pred, labels)
 
 
-def else_() -> Arm:
+def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end: bool = True) -> Arm:
     """Run a block where the conditions of the `if_` and `elif_` before it were false.
 
-    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). Raise ControlFlowError
-    unless it directly follows such a block.
+    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). `end_label` names its
+    target, the label behind the chain; with `define_end=False` it stands elsewhere. `end_uniform` emits `bra.uni`.
+    Raise ControlFlowError unless it directly follows such a block, and for another name than the chain's end has.
     """
     trace = active("ptx.else_")
     chain = _pending(trace, "else_")
     if len(chain.scope.nodes) != chain.length:
         raise _misplaced("else_")
-    return Arm(trace, "ptx.else_", chain, None)
+    labels = BranchLabels(end_label=end_label, end_uniform=end_uniform, define_end=define_end)
+    return Arm(trace, "ptx.else_", chain, None, labels)
 
 
 def _pending(trace: Trace, what: str) -> Chain:
@@ -231,6 +273,11 @@ def _pending(trace: Trace, what: str) -> Chain:
         raise ControlFlowError(
             f"ptx.{what} without ptx.if_: no block of if_ or elif_ ends directly above it",
             hint=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
+        )
+    if chain.skip is None:
+        raise ControlFlowError(
+            f"ptx.{what} begins at the label of the block before it, which stands elsewhere: define_label=False",
+            hint="let that block define its label, or branch with ptx.bra",
         )
     if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
         raise _misplaced(what)
@@ -252,19 +299,32 @@ def _misplaced(what: str) -> ControlFlowError:
     )
 
 
-def _leave(trace: Trace, chain: Chain) -> None:
+def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
     """End the block before with a jump behind the chain, in front of the label where its condition's failure lands."""
     scope, index = chain.scope, chain.index
-    if chain.end is not None:
+    if chain.end is not None and chain.defines_end:
         chain.end_place = _taken(scope, index + 1)
+    _name_end(chain, labels)
     if index > 0 and _is_jump(scope.nodes[index - 1]):
         return
     if chain.end is None:
         chain.end = trace.new_label("endif")
-    jump(trace, chain.end)
+    jump(trace, chain.end, uniform=labels.end_uniform)
     node, site = _taken(scope, len(scope.nodes) - 1)
     scope.nodes.insert(index, node)
     scope.sites.insert(index, site)
+
+
+def _name_end(chain: Chain, labels: BranchLabels) -> None:
+    """Take the name of the label behind the chain, and whether it stands there, from the call that leaves a block."""
+    if labels.end_label is None:
+        return
+    if chain.end not in {None, labels.end_label}:
+        raise ControlFlowError(
+            f"the blocks before leave for {chain.end!r}, and this one for {labels.end_label!r}",
+            hint="give every elif_ and else_ of the chain the same end_label",
+        )
+    chain.end, chain.defines_end = labels.end_label, labels.define_end
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.control_flow.blocks import Frame
 from pyptx_dsl.control_flow.branches import jump
-from pyptx_dsl.control_flow.loops import Frame
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
@@ -22,35 +23,58 @@ if TYPE_CHECKING:
 __all__ = ["kloop"]
 
 
-def kloop(total: object, *, unroll: int, body: Callable[[], object], loop_label: str = "kloop") -> None:
+def kloop(
+    total: object,
+    *,
+    unroll: int,
+    body: Callable[[], object],
+    loop_label: str = "kloop",
+    tail_label: str | None = None,
+    rest_label: str | None = None,
+    end_label: str | None = None,
+    uniform: bool = False,
+) -> None:
     """Run `body` `total` times, `unroll` times per branch.
 
     With a register, 11 instructions beside the bodies (4 of them branches): a main loop that holds `unroll` copies of
     the body, and a tail loop that holds one; `body` is traced `unroll + 1` times. With a number, `body` is traced
     `total` times in a row and nothing else is emitted. `loop_label` names the main loop's label; if it is taken, a
-    number is added. `break_` leaves the whole loop, `continue_` goes to the next run of the body. Raise OperandError
-    unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer.
+    number is added. `tail_label` names the label in front of the tail loop's first test, `rest_label` that loop's own,
+    `end_label` the one behind it; `uniform` makes the branches `bra.uni`. `break_` leaves the whole loop, `continue_`
+    goes to the next run of the body. Raise OperandError unless `unroll` is a positive number, RegisterTypeError unless
+    `total` is an integer.
     """
     trace = active("ptx.kloop")
     factor = as_integer(unroll)
     if factor is None or factor < 1:
         raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number")
     if isinstance(total, Reg):
-        _loop(trace, total, factor, body, loop_label)
+        _loop(trace, total, factor, body, KloopLabels(loop_label, tail_label, rest_label, end_label, uniform))
         return
     count = as_integer(total)
     if count is None or count < 0:
         raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register")
-    end = Frame(trace)
+    end = Frame(trace, end_label, label=loop_label)
     end.close()
     for _ in range(count):
         _once(trace, body, end)
     end.define_end()
 
 
+@dataclass(frozen=True, slots=True)
+class KloopLabels:
+    """The names of a `kloop`'s labels, and whether its branches are `bra.uni`."""
+
+    loop: str
+    tail: str | None
+    rest: str | None
+    end: str | None
+    uniform: bool
+
+
 def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
     """Trace one copy of the body."""
-    frame = Frame(trace, whole.end)
+    frame = Frame(trace, whole.end, label=whole.label)
     try:
         body()
     finally:
@@ -59,31 +83,38 @@ def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
     whole.end = frame.end
 
 
-def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], label: str) -> None:
+def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], labels: KloopLabels) -> None:
     dtype = total.dtype
     if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
         raise RegisterTypeError(f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register")
     word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
-    whole = Frame(trace)
+    whole = Frame(trace, labels.end, label=labels.loop)
     whole.close()
     left, test = trace.fresh(dtype), trace.fresh(pred)
     trace.emit(("mov", word), (left, total))
     if unroll > 1:
-        tail = trace.new_label(f"{label}_tail")
+        tail = labels.tail or trace.new_label(f"{labels.loop}_tail")
         trace.emit(("setp", "lt", word), (test, left, unroll))
-        jump(trace, tail, test)
-        _repeat(trace, _free(trace, label), (left, test, word), unroll, body, whole)
+        jump(trace, tail, test, uniform=labels.uniform)
+        _repeat(trace, _free(trace, labels.loop), (left, test, word), unroll, body, whole, uniform=labels.uniform)
         trace.append(nodes.Label(name=tail))
     end = whole.at_end()
     trace.emit(("setp", "lt", word), (test, left, 1))
-    jump(trace, end, test)
-    again = _free(trace, label) if unroll == 1 else trace.new_label(f"{label}_rest")
-    _repeat(trace, again, (left, test, word), 1, body, whole)
+    jump(trace, end, test, uniform=labels.uniform)
+    rest = labels.rest or (_free(trace, labels.loop) if unroll == 1 else trace.new_label(f"{labels.loop}_rest"))
+    _repeat(trace, rest, (left, test, word), 1, body, whole, uniform=labels.uniform)
     whole.define_end()
 
 
 def _repeat(
-    trace: Trace, label: str, counter: tuple[Reg, Reg, str], copies: int, body: Callable[[], object], whole: Frame
+    trace: Trace,
+    label: str,
+    counter: tuple[Reg, Reg, str],
+    copies: int,
+    body: Callable[[], object],
+    whole: Frame,
+    *,
+    uniform: bool,
 ) -> None:
     """Emit `label:`, `copies` bodies, and the branch back while as many iterations are left."""
     left, test, word = counter
@@ -94,7 +125,7 @@ def _repeat(
     watch.close(body)
     trace.emit(("sub", word), (left, left, copies))
     trace.emit(("setp", "ge", word), (test, left, copies))
-    jump(trace, label, test)
+    jump(trace, label, test, uniform=uniform)
 
 
 def _free(trace: Trace, label: str) -> str:

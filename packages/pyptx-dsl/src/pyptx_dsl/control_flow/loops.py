@@ -1,13 +1,14 @@
-"""Loops: `loop`, `while_`, `break_`, `continue_`. Counted ones are in `ranges` and `kloops`.
+"""Loops: `loop` and `while_`. Counted ones are in `ranges` and `kloops`, how they are left in `blocks`.
 
-Every loop tests at its end, so an iteration takes one branch. Labels behind a loop and before its test exist only if
-`break_` and `continue_` use them. Manual: "Control Flow Instructions: bra".
+Every loop tests at its end, so an iteration takes one branch. Labels are named as in `blocks`; `uniform` makes the
+branches of the loop `bra.uni`. Manual: "Control Flow Instructions: bra".
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from pyptx_dsl.control_flow.blocks import LoopLabels
 from pyptx_dsl.control_flow.branches import Condition, evaluate, jump, predicate
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError
@@ -21,97 +22,26 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from types import TracebackType
 
-    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.control_flow.blocks import Frame
     from pyptx_dsl.tracing.trace import Scope, Trace
 
-__all__ = ["Frame", "break_", "continue_", "loop", "while_"]
-
-_LOOPS = "ptx.loops.open"
-
-
-class Frame:
-    """One open loop of a trace: where `break_` and `continue_` go, once somebody asks."""
-
-    __slots__ = ("_trace", "end", "next")
-
-    def __init__(self, trace: Trace, end: str | None = None) -> None:
-        """Open the loop."""
-        self._trace = trace
-        self.end = end
-        self.next: str | None = None
-        _open(trace).append(self)
-
-    def at_end(self) -> str:
-        """Return the label behind the loop."""
-        if self.end is None:
-            self.end = self._trace.new_label("end")
-        return self.end
-
-    def at_next(self) -> str:
-        """Return the label in front of what leads to the next iteration."""
-        if self.next is None:
-            self.next = self._trace.new_label("next")
-        return self.next
-
-    def define_next(self) -> None:
-        """Define the label of `continue_`, if it is used."""
-        if self.next is not None:
-            self._trace.append(nodes.Label(name=self.next))
-
-    def define_end(self) -> None:
-        """Define the label of `break_`, if it is used."""
-        if self.end is not None:
-            self._trace.append(nodes.Label(name=self.end))
-
-    def close(self) -> None:
-        """Close this loop, and those inside that were left without notice."""
-        frames = _open(self._trace)
-        if self in frames:
-            del frames[frames.index(self) :]
-
-
-def _open(trace: Trace) -> list[Frame]:
-    """Return the open loops, innermost last."""
-    return cast("list[Frame]", trace.notes.setdefault(_LOOPS, list[Frame]()))
-
-
-def _innermost(trace: Trace, what: str) -> Frame:
-    frames = _open(trace)
-    if not frames:
-        raise ControlFlowError(
-            f"ptx.{what} outside a loop", hint="use it inside ptx.loop, ptx.while_, ptx.range_ or ptx.kloop"
-        )
-    return frames[-1]
-
-
-def break_(*, pred: Reg | None = None) -> None:
-    """Emit one `bra` behind the innermost loop; with `pred`, for the threads where it is true.
-
-    Python's own `break` leaves the tracing of a `range_` body, not the loop. Raise ControlFlowError outside a loop.
-    """
-    trace = active("ptx.break_")
-    jump(trace, _innermost(trace, "break_").at_end(), pred)
-
-
-def continue_(*, pred: Reg | None = None) -> None:
-    """Emit one `bra` to the next iteration of the innermost loop; with `pred`, for the threads where it is true.
-
-    Raise ControlFlowError outside a loop.
-    """
-    trace = active("ptx.continue_")
-    jump(trace, _innermost(trace, "continue_").at_next(), pred)
+__all__ = ["loop", "while_"]
 
 
 class Loop:
     """`label: … @pred bra label;` as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_label", "_promise", "_trace", "_watch")
+    __slots__ = ("_condition", "_frame", "_label", "_labels", "_promise", "_trace", "_uniform", "_watch")
 
-    def __init__(self, trace: Trace, label: str | None, condition: Condition | None) -> None:
+    def __init__(
+        self, trace: Trace, label: str | None, condition: Condition | None, labels: LoopLabels, *, uniform: bool
+    ) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._promise = trace.promise("ptx.loop")
         self._label = label
+        self._labels = labels
+        self._uniform = uniform
         self._condition = condition
         self._frame: Frame | None = None
         self._watch: Watch | None = None
@@ -122,7 +52,7 @@ class Loop:
         if self._label is None:
             self._label = self._trace.new_label("loop")
         self._trace.append(nodes.Label(name=self._label))
-        self._frame = Frame(self._trace)
+        self._frame = self._labels.frame(self._trace, self._label)
         self._watch = Watch(self._trace, "ptx.loop", repeats=True, skipped=False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -136,53 +66,78 @@ class Loop:
             return
         watch.close(self._condition)
         frame.define_next()
-        if self._condition is None:
-            trace.emit(("bra", "uni"), (tree.Symbol(self._label),))
-        else:
-            jump(trace, self._label, evaluate(self._condition, "ptx.loop"))
+        guard = None if self._condition is None else evaluate(self._condition, "ptx.loop")
+        jump(trace, self._label, guard, uniform=self._uniform)
         frame.define_end()
 
 
-def loop(label: str | None = None, *, pred: Condition | None = None) -> Loop:
+def loop(
+    label: str | None = None,
+    *,
+    pred: Condition | None = None,
+    uniform: bool | None = None,
+    next_label: str | None = None,
+    end_label: str | None = None,
+    define_end: bool = True,
+) -> Loop:
     """Repeat a block while `pred` is true at its end: `with ptx.loop("k_loop", pred=more): …`.
 
     Emits one instruction behind the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
     `break_`, `ret` or a `bra` leaves. The block runs at least once. `pred` is a predicate register that the block
-    updates, or a function that emits its computation. Raise DuplicateNameError if the label is taken, and
-    ControlFlowError for a name that the block binds to another value and that its next turn reads.
+    updates, or a function that emits its computation; `~p` goes on while p is false. `uniform` says whether the branch
+    is `bra.uni` (without `pred` it is, unless told otherwise). `next_label` names the label in front of what `pred`
+    emits, or is the loop's own; `end_label` names the one behind the loop, and `define_end=False` leaves that to
+    another place. Raise DuplicateNameError if a label is taken, and ControlFlowError for a name that the block binds to
+    another value and that its next turn reads.
     """
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):
         predicate(pred, "ptx.loop")
-    return Loop(trace, label, pred)
+    labels = LoopLabels(next_label, end_label, define_end)
+    return Loop(trace, label, pred, labels, uniform=pred is None if uniform is None else uniform)
 
 
 class While:
     """A loop with its test at the end, entered there (or around it), as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_promise", "_scope", "_start", "_top", "_trace", "_watch")
+    __slots__ = (
+        *("_condition", "_frame", "_guard", "_labels", "_promise", "_scope"),
+        *("_start", "_top", "_trace", "_uniform", "_watch"),
+    )
 
-    def __init__(self, trace: Trace, condition: Condition) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        condition: Condition,
+        guard: Condition | None,
+        label: str | None,
+        labels: LoopLabels,
+        *,
+        uniform: bool,
+    ) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._promise = trace.promise("ptx.while_")
         self._condition = condition
+        self._guard = guard if guard is not None or callable(condition) else condition
+        self._labels = labels
+        self._uniform = uniform
         self._frame: Frame | None = None
-        self._top = ""
+        self._top = label or ""
         self._scope: Scope = trace.open_scope
         self._start = 0
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
-        """Enter the loop at its test; a register is tested here instead."""
-        trace, condition = self._trace, self._condition
+        """Enter the loop at its test; a register, or a guard, is tested here instead."""
+        trace = self._trace
         enter_block(trace, self._promise)
-        self._scope, self._top = trace.open_scope, trace.new_label("while")
-        self._frame = frame = Frame(trace)
-        if callable(condition):
-            jump(trace, frame.at_next())
+        self._scope, self._top = trace.open_scope, self._top or trace.new_label("while")
+        self._frame = frame = self._labels.frame(trace, self._top)
+        if self._guard is None:
+            jump(trace, frame.at_next(), uniform=self._uniform)
         else:
-            jump(trace, frame.at_end(), ~predicate(condition, "ptx.while_"))
+            jump(trace, frame.at_end(), ~evaluate(self._guard, "ptx.while_"), uniform=self._uniform)
         trace.append(nodes.Label(name=self._top))
         self._start = len(self._scope.nodes)
         self._watch = Watch(trace, "ptx.while_", repeats=True, skipped=True)
@@ -203,22 +158,35 @@ class While:
                 hint="pass a function, which is computed anew for every iteration: ptx.while_(lambda: i < n)",
             )
         frame.define_next()
-        jump(trace, self._top, evaluate(condition, "ptx.while_"))
+        jump(trace, self._top, evaluate(condition, "ptx.while_"), uniform=self._uniform)
         frame.define_end()
 
 
-def while_(condition: Condition) -> While:
+def while_(
+    condition: Condition,
+    *,
+    guard: Condition | None = None,
+    label: str | None = None,
+    uniform: bool = False,
+    next_label: str | None = None,
+    end_label: str | None = None,
+    define_end: bool = True,
+) -> While:
     """Repeat a block while a condition is true: `with ptx.while_(lambda: i < n): …`.
 
     With a function: one `bra` to the test, then, behind the block, the instructions that the function emits and `@p
     bra` back. With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back.
-    Two branches in both cases, one of them per iteration. Raise ControlFlowError for a register that the block never
-    writes.
+    Two branches in both cases, one of them per iteration. With `guard`, it is `guard` that is tested in front, by
+    `@!guard bra` around the loop, and `condition` behind each turn: the rotated loop of compilers. `label` names the
+    loop's label, the others are those of `loop`; `uniform` makes both branches `bra.uni`. Raise ControlFlowError for a
+    register that the block never writes.
     """
     trace = active("ptx.while_")
     if not callable(condition):
         predicate(condition, "ptx.while_")
-    return While(trace, condition)
+    if guard is not None and not callable(guard):
+        predicate(guard, "ptx.while_")
+    return While(trace, condition, guard, label, LoopLabels(next_label, end_label, define_end), uniform=uniform)
 
 
 def _may_change(statements: Iterable[object], name: str) -> bool:

@@ -9,7 +9,8 @@ What is emitted, for a counter `i` in the type of the registers given (s32 if th
 | a register, another step | the same | `sub` (what is left), `setp`, `add i`, `@p bra` |
 | a register as the step | unsigned: 4; signed: 8 | unsigned: 4; signed: 6 |
 
-The count is exact for every value of the type: nothing wraps around the end of it.
+The count is exact for every value of the type: nothing wraps around the end of it. With a `spelling`, or tested at the
+top, it is the loop of `spelt_ranges`, instruction by instruction.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.control_flow.blocks import LoopLabels
 from pyptx_dsl.control_flow.branches import behind_block, jump
-from pyptx_dsl.control_flow.loops import Frame
 from pyptx_dsl.control_flow.rebinding import Watch
+from pyptx_dsl.control_flow.spelt_ranges import TestPlace, spelt
 from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
-from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.trace_context import active, current
 from pyptx_dsl.types import PtxType, from_name, pred, s32
 from pyptx_ir.syntax import nodes
@@ -30,6 +32,8 @@ from pyptx_ir.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.spelt_ranges import Spelt
     from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["range_"]
@@ -37,7 +41,22 @@ __all__ = ["range_"]
 _WIDTHS = (16, 32, 64)
 
 
-def range_(start: object, stop: object | None = None, step: object = 1) -> Iterator[Reg]:
+def range_(
+    start: object,
+    stop: object | None = None,
+    step: object = 1,
+    *,
+    counter: Reg | None = None,
+    dtype: PtxType | None = None,
+    pred: Reg | None = None,
+    spelling: str | None = None,
+    tested: TestPlace = "bottom",
+    uniform: bool | None = None,
+    label: str | None = None,
+    next_label: str | None = None,
+    end_label: str | None = None,
+    define_end: bool = True,
+) -> Iterator[Reg]:
     """Loop over `start, start + step, …` before `stop`: `for i in ptx.range_(tid, n, 128): …`.
 
     The body is traced once, with `i` the counter's register. Each argument is a number or an integer register;
@@ -49,12 +68,54 @@ def range_(start: object, stop: object | None = None, step: object = 1) -> Itera
     A name that the body binds anew (`v = v + 1.0`) and reads in its next turn is a ControlFlowError; `v += 1.0` is not.
     `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
     type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
+
+    `counter` is the register that counts (if it is `start` too, no `mov` is emitted), `dtype` the type that it counts
+    in, `pred` the predicate of the tests; `label` names the loop's label, `next_label`, `end_label` and `define_end`
+    are those of `loop`, and `uniform` makes its branches `bra.uni`. With `spelling`, such as "mov.b32 add.s32
+    setp.ne.s32", or tested="top", the loop is exactly the `mov`, the `add` (or `sub`), the `setp` and the branch, and
+    nothing is tested in front: tested at its end the body runs at least once, and a counter that steps beyond its type
+    wraps. `pred=~p` then branches where p is false.
     """
     trace = active("ptx.range_")
     if stop is None:
         start, stop = 0, start
-    plan = _plan(trace, start, stop, step)
-    return iter(()) if plan is None else _run(trace, plan)
+    exact = spelling is not None or tested != "bottom"
+    options = RangeOptions(counter, dtype, pred, label, LoopLabels(next_label, end_label, define_end), uniform)
+    _check_registers(options, exact=exact)
+    plan = _plan(trace, start, stop, step, options, exact=exact)
+    if plan is None:
+        return iter(())
+    form = spelt(trace, plan, spelling or "", tested, pred, uniform=uniform) if exact else None
+    return _run(trace, plan, options, form)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOptions:
+    """What a call says of the loop's registers, labels and branches."""
+
+    counter: Reg | None
+    dtype: PtxType | None
+    pred: Reg | None
+    label: str | None
+    labels: LoopLabels
+    uniform: bool | None
+
+    def predicate(self, trace: Trace) -> Reg:
+        """Return the predicate of the next test."""
+        return trace.fresh(pred) if self.pred is None else self.pred
+
+
+def _check_registers(options: RangeOptions, *, exact: bool) -> None:
+    """Raise RegisterTypeError for registers that cannot count, or hold a test."""
+    if options.counter is not None and options.counter.readonly:
+        raise RegisterTypeError(f"ptx.range_: {options.counter.raw_name} cannot be written, so it cannot count")
+    if options.pred is not None and options.pred.dtype is not pred:
+        raise RegisterTypeError(f"ptx.range_: pred={options.pred!r} is no predicate")
+    if isinstance(options.pred, NegPred) and not exact:
+        raise RegisterTypeError(
+            "ptx.range_ chooses its tests itself, so their predicate is p, not ~p",
+            hint='say how the loop is spelt: spelling="setp.ge.s32"',
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +172,16 @@ class Plan:
 # --- arguments --------------------------------------------------------------------------------------
 
 
-def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | None:
-    """Check the arguments; None for a loop without an iteration."""
+def _plan(
+    trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
+) -> Plan | None:
+    """Check the arguments; None for a loop without an iteration, unless it is exact."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
-    dtype = _counter([value for value in values if isinstance(value, Reg)])
+    dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
         raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
-    if plan.is_counted and not range(*[v for v in values if isinstance(v, int)]):
+    if plan.is_counted and not exact and not range(*[v for v in values if isinstance(v, int)]):
         return None
     for name, value in zip(("start", "stop", "step"), values, strict=True):
         signed_step = name == "step" and not plan.signed
@@ -128,7 +191,27 @@ def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | Non
                 f"ptx.range_: {name}={value} does not fit the counter's type {plan.word}",
                 hint="count in a wider or signed type: pass start as a register of it",
             )
+    if exact:
+        return plan
     return Plan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
+
+
+def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
+    """Return the type that the loop counts in: `dtype`, or that of its registers, the counter among them."""
+    if options.counter is not None:
+        _value("counter", options.counter)
+    counter = [] if options.counter is None else [options.counter]
+    dtype = _counter(registers + counter) if options.dtype is None else options.dtype
+    if not dtype.is_integer or dtype.bits not in _WIDTHS:
+        raise RegisterTypeError(f"ptx.range_ counts in integers of 16, 32 or 64 bits, not in {dtype}")
+    wrong = [register for register in registers if register.dtype.bits > dtype.bits]
+    wrong += [register for register in counter if register.dtype.bits != dtype.bits]
+    if wrong:
+        raise RegisterTypeError(
+            f"ptx.range_ counts in {dtype}, and {wrong[0].raw_name} is a {wrong[0].dtype} register",
+            hint="give it registers of one width, or another dtype",
+        )
+    return dtype
 
 
 def _value(name: str, value: object) -> Reg | int:
@@ -164,13 +247,12 @@ def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
     if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
         return value
     result = trace.fresh(dtype)
-    _move(trace, result, value)
+    _move(trace, result, value, dtype)
     return result
 
 
-def _move(trace: Trace, into: Reg, value: Reg | int) -> None:
+def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
     """Emit one `mov`, or the `cvt` of a narrower register."""
-    dtype = into.dtype
     if isinstance(value, Reg) and value.dtype.bits != dtype.bits:
         trace.emit(("cvt", dtype.name, f"{dtype.name[0]}{value.dtype.bits}"), (into, value))
     else:
@@ -180,20 +262,29 @@ def _move(trace: Trace, into: Reg, value: Reg | int) -> None:
 # --- the loop ---------------------------------------------------------------------------------------
 
 
-def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
+def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None) -> Iterator[Reg]:
     """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
-    counter = trace.fresh(plan.dtype)
-    _move(trace, counter, plan.start)
-    frame = Frame(trace)
-    direction = _enter(trace, plan, counter, frame)
-    top = trace.new_label("range")
+    counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
+    top = options.label or trace.new_label("range")
+    frame = options.labels.frame(trace, top)
+    direction = None
+    if form is not None:
+        form.move(trace, counter)
+    else:
+        _start(trace, plan, counter)
+        direction = _enter(trace, plan, counter, frame, options)
     trace.append(nodes.Label(name=top))
-    watch = Watch(trace, "ptx.range_", repeats=True, skipped=not plan.is_counted)
+    if form is not None:
+        form.enter(trace, counter, frame)
+    watch = Watch(trace, "ptx.range_", repeats=True, skipped=_may_be_skipped(plan, form))
     try:
         yield counter
         watch.close()
         frame.define_next()
-        _step(trace, plan, counter, top, direction)
+        if form is not None:
+            form.step(trace, counter, top)
+        else:
+            _step(trace, plan, counter, top, direction, options)
     except GeneratorExit:
         if current() is not trace:  # thrown away behind an error that ended the trace
             return
@@ -205,6 +296,11 @@ def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
         frame.close()
         if current() is trace:
             frame.define_end()
+
+
+def _may_be_skipped(plan: Plan, form: Spelt | None) -> bool:
+    """Tell whether the body may run in no turn."""
+    return not plan.is_counted if form is None else form.place == "top"
 
 
 def _python_break() -> ControlFlowError:
@@ -223,24 +319,32 @@ class Direction:
     size: Reg
 
 
-def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame) -> Direction | None:
+def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
+    """Put the start into the counter, unless it is there."""
+    if plan.start is not counter:
+        _move(trace, counter, plan.start, plan.dtype)
+
+
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeOptions) -> Direction | None:
     """Branch around the loop if there is no iteration."""
     if isinstance(plan.step, Reg):
-        return _enter_by_register(trace, plan, plan.step, counter, frame)
+        return _enter_by_register(trace, plan, plan.step, counter, frame, options)
     if isinstance(plan.start, int) and isinstance(plan.stop, int):
         return None
-    none = trace.fresh(pred)
+    none = options.predicate(trace)
     trace.emit(("setp", "ge" if plan.step > 0 else "le", plan.word), (none, counter, plan.stop))
-    jump(trace, frame.at_end(), none)
+    jump(trace, frame.at_end(), none, uniform=bool(options.uniform))
     return None
 
 
-def _enter_by_register(trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame) -> Direction | None:
-    some = trace.fresh(pred)
+def _enter_by_register(
+    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame, options: RangeOptions
+) -> Direction | None:
+    some = options.predicate(trace)
     if not plan.signed:
         trace.emit(("setp", "lt", plan.word), (some, counter, plan.stop))
         trace.emit(("setp", "ne", "and", plan.word), (some, step, 0, some))
-        jump(trace, frame.at_end(), ~some)
+        jump(trace, frame.at_end(), ~some, uniform=bool(options.uniform))
         return None
     up, down, falling, size = trace.fresh(pred), trace.fresh(pred), trace.fresh(pred), trace.fresh(plan.dtype)
     trace.emit(("setp", "gt", plan.word), (up, step, 0))
@@ -249,17 +353,17 @@ def _enter_by_register(trace: Trace, plan: Plan, step: Reg, counter: Reg, frame:
     trace.emit(("setp", "lt", "and", plan.word), (some, counter, plan.stop, up))
     trace.emit(("setp", "gt", "and", plan.word), (falling, counter, plan.stop, down))
     trace.emit(("or", "pred"), (some, some, falling))
-    jump(trace, frame.at_end(), ~some)
+    jump(trace, frame.at_end(), ~some, uniform=bool(options.uniform))
     return Direction(up, size)
 
 
-def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None) -> None:
+def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions) -> None:
     """Advance the counter and branch back while it is before `stop`."""
-    more = trace.fresh(pred)
+    more = options.predicate(trace)
     if isinstance(plan.step, int) and plan.stays_inside:
         trace.emit(("add", plan.word), (counter, counter, plan.step))
         trace.emit(("setp", "lt" if plan.step > 0 else "gt", plan.word), (more, counter, plan.stop))
-        jump(trace, top, more)
+        jump(trace, top, more, uniform=bool(options.uniform))
         return
     left = trace.fresh(from_name(plan.unsigned))
     upwards = isinstance(plan.step, Reg) or plan.step > 0
@@ -273,4 +377,4 @@ def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction
         size = direction.size
     trace.emit(("setp", "gt", plan.unsigned), (more, left, size))
     trace.emit(("add", plan.word), (counter, counter, plan.step))
-    jump(trace, top, more)
+    jump(trace, top, more, uniform=bool(options.uniform))

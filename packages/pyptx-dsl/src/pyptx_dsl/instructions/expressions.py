@@ -1,30 +1,83 @@
-"""Notation that groups instructions: `expr`, `scope`, `pipe`. Nothing is added to what stands inside."""
+"""Notation that groups instructions: `expr`, `scope`, `pipe`. Nothing is added to what stands inside.
+
+`ptx.expr(temps=…)` takes something away: inside it operators stage, widen and declare nothing.
+"""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.errors import OperandError
 from pyptx_dsl.naming import to_ptx
+from pyptx_dsl.registers.exact import EXACT, Exact
+from pyptx_dsl.registers.register import NegPred, Reg, SpecialReg
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Iterable, Mapping
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
-    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
 
-__all__ = ["Pipe", "PipeStep", "expr", "pipe", "scope"]
+__all__ = ["Expression", "Pipe", "PipeStep", "expr", "pipe", "scope"]
 
 
-@contextmanager
-def expr() -> Generator[None]:
+class Expression:
+    """The block of `expr`, as a context manager; `exact` is None where operators do what they always do."""
+
+    __slots__ = ("_before", "_exact", "_trace")
+
+    def __init__(self, trace: Trace, exact: Exact | None) -> None:
+        """Prepare the block."""
+        self._trace = trace
+        self._exact = exact
+        self._before: object = None
+
+    def __enter__(self) -> None:
+        """Let operators be exact, if asked to."""
+        if self._exact is not None:
+            self._before = self._trace.notes.get(EXACT)
+            self._trace.notes[EXACT] = self._exact
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Let operators be what they were; refuse what is left over."""
+        if self._exact is None:
+            return
+        self._trace.notes.pop(EXACT, None)
+        if self._before is not None:
+            self._trace.notes[EXACT] = self._before
+        if kind is None:
+            self._exact.close()
+
+
+def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] | None = None) -> Expression:
     """Group the instructions of one Python expression: `with ptx.expr(): d = ((a - 8192) & mask) >> 4 | bits`.
 
     The PTX is that of the operators, in Python's order of evaluation; the block emits nothing of its own.
+
+    With `temps` or `spelling` operators are exact: each emits one instruction, into the next of the registers `temps`,
+    in the order of emission; nothing is staged, widened, or kept as an offset. `r[7] = (a + b) * c` writes the last
+    instruction into `r[7]`, which takes no temporary and no `mov`; `~p` of a predicate still emits nothing, unless it
+    is assigned (`not.pred`). `spelling` says how operators on registers of a type are spelt, those not listed by the
+    operands' types: `{b32: "add.s32 mul.lo.s32 setp.lt.s32", b64: "add.s64"}`. A string as an operand is what it
+    spells.
+
+    Raise OperandError for temporaries that are left over or missing, RegisterTypeError for operands that would take an
+    instruction of their own.
     """
-    active("ptx.expr")
-    yield
+    trace = active("ptx.expr")
+    if temps is None and spelling is None:
+        return Expression(trace, None)
+    registers = [_temporary(trace, register) for register in temps or ()]
+    return Expression(trace, Exact(trace, registers, spelling or {}))
+
+
+def _temporary(trace: Trace, value: object) -> Reg:
+    if isinstance(value, Reg) and not isinstance(value, SpecialReg | NegPred) and value.trace is trace:
+        return value
+    raise OperandError(f"ptx.expr: {value!r} cannot hold a temporary", hint="name registers of this kernel")
 
 
 def scope() -> AbstractContextManager[None]:

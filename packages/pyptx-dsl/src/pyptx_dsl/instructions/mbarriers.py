@@ -5,17 +5,16 @@ Manual: "Parallel Synchronization and Communication Instructions: mbarrier".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
 from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b64, pred, u32
-from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
 
-_SPACE = "shared::cta"
 _CLUSTER = "shared::cluster"
 _BYTES = 8
 _ARRIVE = ("release", "relaxed")
@@ -41,11 +39,11 @@ class Mbarrier:
 
     def init(self, mbar: object, count: object, *, pred: Reg | None = None) -> None:
         """Emit `mbarrier.init.shared::cta.b64 [mbar], count;`: a phase ends after `count` arrivals."""
-        active("ptx.mbarrier.init").emit(("mbarrier", "init", _SPACE, "b64"), (as_address(mbar), count), pred)
+        active("ptx.mbarrier.init").emit(("mbarrier", "init", SPACE, "b64"), (as_address(mbar), count), pred)
 
     def inval(self, mbar: object, *, pred: Reg | None = None) -> None:
         """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: the memory is free for other use."""
-        active("ptx.mbarrier.inval").emit(("mbarrier", "inval", _SPACE, "b64"), (as_address(mbar),), pred)
+        active("ptx.mbarrier.inval").emit(("mbarrier", "inval", SPACE, "b64"), (as_address(mbar),), pred)
 
     def arrive(
         self,
@@ -135,7 +133,7 @@ class Mbarrier:
         tx_count: object,
         *,
         scope: str = "cta",
-        space: str = _SPACE,
+        space: str = SPACE,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mbarrier.expect_tx.relaxed.scope.space.b64 [mbar], tx_count;`: wait for more bytes (sm_90).
@@ -150,7 +148,7 @@ class Mbarrier:
         tx_count: object,
         *,
         scope: str = "cta",
-        space: str = _SPACE,
+        space: str = SPACE,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mbarrier.complete_tx.relaxed.scope.space.b64 [mbar], tx_count;`: say that bytes have come (sm_90)."""
@@ -204,27 +202,51 @@ class Mbarrier:
         mbar: object,
         phase: object,
         *,
+        form: FormName = "retry",
         poll: str = "try_wait",
         sem: str | None = None,
         scope: str | None = None,
+        parity: bool = True,
+        space: str | None = SPACE,
+        suspend_time_hint: object | None = None,
+        uniform: bool = False,
+        label: str | None = None,
+        past_label: str | None = None,
+        done: Reg | str | None = None,
+        result: Reg | None = None,
+        failed: Reg | None = None,
+        nanoseconds: object = 20,
+        selp: str = "selp.b32",
+        setp: str = "setp.eq.s32",
         pred: Reg | None = None,
     ) -> None:
         """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
 
-        `poll="test_wait"` polls with what sm_80 has. `sem` and `scope` are those of `try_wait`. With `pred` one more
-        `bra` lets the other threads pass.
+        `poll="test_wait"` polls with what sm_80 has. `sem`, `scope`, `parity` and `suspend_time_hint` are those of
+        `try_wait`; `space` is `shared::cta`, `shared`, or None for generic addresses. With `pred` one more `bra` lets
+        the other threads pass.
+
+        `form` writes it as libraries do (`L` is `label`, `D` `past_label`, `p` `done`):
+
+        - `retry`: `L: poll; @!p bra L;`
+        - `done`: `L: poll; @p bra D; bra L; D:`
+        - `scoped`, `scoped_done`: the same between braces, with `.reg .pred p;` (CUTLASS, CuTe, Mosaic, Triton)
+        - `backoff`: `scoped`, and `@!p nanosleep.u32 nanoseconds;` behind the poll (Triton before sm_90)
+        - `skip`: `{ @!pred bra D; .reg .pred p; L: poll; @!p bra L; D: }` (Triton with a predicate)
+        - `poll`: `{ .reg .pred p; poll; selp.b32 result, 1, 0, p; }`, once (cuda::ptx)
+        - `poll_retry`: `L: { …the same… } setp.eq.s32 failed, result, 0; @failed bra L;`
+
+        `uniform` makes the branches `bra.uni`; `selp` and `setp` spell those instructions. `done` is a register, or
+        between braces the name of the predicate that is declared there. Raise OperandError for what a form has not.
         """
         trace = active("ptx.mbarrier.wait")
         choice("poll", poll, ("try_wait", "test_wait"))
-        again, past = trace.new_label("wait"), ""
-        if pred is not None:
-            past = trace.new_label("waited")
-            jump(trace, past, ~pred)
-        trace.append(nodes.Label(name=again))
-        done = _wait(poll, (as_address(mbar), phase), _order(sem, scope, _WAIT), None)
-        jump(trace, again, ~done)
-        if past:
-            trace.append(nodes.Label(name=past))
+        words = poll_words(poll, _order(sem, scope, _WAIT), space, parity=parity)
+        hint = () if suspend_time_hint is None else (suspend_time_hint,)
+        Waiting(
+            *(trace, words, (as_address(mbar), phase, *hint), pred, uniform, label, past_label, done, result, failed),
+            *(nanoseconds, spelled("selp", selp), spelled("setp", setp)),
+        ).write(form)
 
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:
         """Return `count` barriers of 8 bytes behind `base` (a register or a symbol) `+ byte_offset`; emit nothing."""
@@ -241,7 +263,7 @@ def _order(sem: str | None, scope: str | None, known: tuple[str, ...]) -> tuple[
 
 def _bytes(kind: str, scope: str, space: str) -> tuple[str, ...]:
     order = ("relaxed", choice("scope", scope, _SCOPES))
-    return ("mbarrier", kind, *order, choice("space", space, (_SPACE, _CLUSTER)), "b64")
+    return ("mbarrier", kind, *order, choice("space", space, (SPACE, _CLUSTER)), "b64")
 
 
 def _arrive(
@@ -250,7 +272,7 @@ def _arrive(
     trace = active("ptx.mbarrier.arrive")
     state = trace.fresh(b64)
     operands = (state, as_address(mbar)) if count is None else (state, as_address(mbar), count)
-    trace.emit(("mbarrier", *kind, *order, _SPACE, "b64"), operands, guard)
+    trace.emit(("mbarrier", *kind, *order, SPACE, "b64"), operands, guard)
     return state
 
 
@@ -259,7 +281,7 @@ def _wait(
 ) -> Reg:
     trace = active(f"ptx.mbarrier.{kind}")
     done = trace.fresh(pred)
-    words = ("mbarrier", kind, *(("parity",) if parity else ()), *order, _SPACE, "b64")
+    words = poll_words(kind, order, SPACE, parity=parity)
     trace.emit(words, (done, *operands), guard)
     return done
 
@@ -303,9 +325,9 @@ class BarrierSlot:
         """Emit `mbarrier.init`."""
         mbarrier.init(self.address_operand(), count, pred=pred)
 
-    def wait(self, phase: object, *, pred: Reg | None = None) -> None:
-        """Wait for the end of a phase: `try_wait` and `bra` in a loop."""
-        mbarrier.wait(self.address_operand(), phase, pred=pred)
+    def wait(self, phase: object, *, pred: Reg | None = None, **options: Unpack[WaitOptions]) -> None:
+        """Wait for the end of a phase: `try_wait` and `bra` in a loop, or another form of `ptx.mbarrier.wait`."""
+        mbarrier.wait(self.address_operand(), phase, pred=pred, **options)
 
     def arrive(self, *, pred: Reg | None = None) -> Reg:
         """Emit `mbarrier.arrive` and return the state."""

@@ -26,29 +26,34 @@ _PACKED = {
 
 def binary(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
     """Emit `left operation right`."""
-    words = _words(operation, left, right)
+    opcode = words(operation, left, right)
     operand = _operand(operation, left, right)
     result = into if into is not None else left.trace.fresh(left.dtype)
-    left.trace.emit(words, (result, left, operand))
+    left.trace.emit(opcode, (result, left, operand))
     return result
 
 
 def reflected(operation: str, left: object, right: Handle) -> Reg:
     """Emit `number operation right`."""
-    words = _words(operation, right, left)
+    opcode = words(operation, right, left)
     operand = _operand(operation, right, left)
     result = right.trace.fresh(right.dtype)
-    right.trace.emit(words, (result, operand, right))
+    right.trace.emit(opcode, (result, operand, right))
     return result
 
 
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     """Emit one `setp`; `!=` is the unordered `neu`, since NaN differs from everything."""
-    check(relation, left.dtype)
+    opcode = comparison(relation, left)
     operand = _operand(relation, left, right)
-    words = ("setp", "neu" if relation == "ne" else relation, left.dtype.name)
-    left.trace.emit(words, (into, left, operand))
+    left.trace.emit(opcode, (into, left, operand))
     return into
+
+
+def comparison(relation: str, left: Handle) -> tuple[str, ...]:
+    """Return the `setp` of a type; raise RegisterTypeError where there is none."""
+    check(relation, left.dtype)
+    return ("setp", "neu" if relation == "ne" else relation, left.dtype.name)
 
 
 def check(operation: str, dtype: PtxType) -> None:
@@ -60,7 +65,7 @@ def check(operation: str, dtype: PtxType) -> None:
     )
 
 
-def _words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
+def words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
     """Return the opcode; `.rn` is written out, because without it ptxas may fuse a product into a sum."""
     dtype = left.dtype
     check(operation, dtype)

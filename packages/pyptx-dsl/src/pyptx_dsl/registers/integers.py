@@ -40,12 +40,9 @@ def binary(operation: str, left: Handle, right: object) -> Reg:
 
 def plain(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
     """Emit one instruction of the left operand's type, into a fresh register or into `into`."""
-    if operation not in _BINARY:
-        raise refusal(operation, left, right)
-    check_width(operation, left.dtype)
+    opcode = typed_words(operation, left, right)
     source = staged(left)
     operand = _shift_amount(source, right) if operation in _SHIFTS else _operand(operation, source, right)
-    opcode = words(operation, left.dtype, _common(operation, left.dtype, _type_of(right)))
     result = into if into is not None else left.trace.fresh(left.dtype)
     left.trace.emit(opcode, (result, source, operand))
     return result
@@ -73,7 +70,7 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
 
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     """Emit one `setp`."""
-    word = _common(relation, left.dtype, _type_of(right))
+    opcode = comparison(relation, left, right)
     first = left
     if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
         check_width(relation, right.dtype)
@@ -81,8 +78,21 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     check_width(relation, first.dtype)
     source = staged(first)
     operand = _operand(relation, source, right)
-    left.trace.emit(("setp", relation, word), (into, source, operand))
+    left.trace.emit(opcode, (into, source, operand))
     return into
+
+
+def typed_words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
+    """Return the opcode of an operator on these operands; raise RegisterTypeError where there is none."""
+    if operation not in _BINARY:
+        raise refusal(operation, left, right)
+    check_width(operation, left.dtype)
+    return words(operation, left.dtype, _common(operation, left.dtype, _type_of(right)))
+
+
+def comparison(relation: str, left: Handle, right: object) -> tuple[str, ...]:
+    """Return the `setp` of these operands."""
+    return ("setp", relation, _common(relation, left.dtype, _type_of(right)))
 
 
 @cache

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterTypeError
 from pyptx_dsl.registers import floats as float_operators
 from pyptx_dsl.registers import integers as integer_operators
-from pyptx_dsl.registers.faults import refusal
+from pyptx_dsl.registers.exact import EXACT, Exact
+from pyptx_dsl.registers.faults import SYMBOLS, refusal
 from pyptx_dsl.registers.floats import literal_text
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.integers import check_range, staged
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = ["binary", "compare", "immediate", "in_place", "move", "reflected", "staged", "unary"]
 
+_UNARY = frozenset({"abs", "neg", "not"})
+_RELATIONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LITERALS = frozenset({"f16", "bf16", "tf32", "f32", "f64"})
 
 
 def binary(operation: str, left: Reg, right: object) -> Reg:
     """Emit `left operation right` into a fresh register."""
-    _own(left, right)
+    exact = _own(left, right).notes.get(EXACT)
+    if exact is not None:
+        return _exact(exact, operation, left, (left, right))
     if _is_logic(left, right):
         return _logic(operation, left, right, None)
     if left.dtype.is_integer:
@@ -53,6 +58,9 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
         raise RegisterTypeError(
             f"{left.raw_name} is read-only", hint=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
         )
+    exact = trace.notes.get(EXACT)
+    if exact is not None:
+        return _exact(exact, operation, left, (left, right), left)
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
@@ -73,7 +81,9 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
 
 def reflected(operation: str, left: object, right: Reg) -> Reg:
     """Emit `number operation right`, for the operators that don't commute."""
-    _own(right, None)
+    exact = _own(right, None).notes.get(EXACT)
+    if exact is not None:
+        return _exact(exact, operation, right, (left, right))
     if right.dtype.kind == "pred":
         raise refusal(operation, right, left)
     if right.dtype.is_integer:
@@ -84,6 +94,9 @@ def reflected(operation: str, left: object, right: Reg) -> Reg:
 def unary(operation: str, value: Reg) -> Reg:
     """Emit `neg`, `abs` or `not` into a fresh register."""
     trace = _own(value, None)
+    exact = trace.notes.get(EXACT)
+    if exact is not None:
+        return _exact(exact, operation, value, (value,))
     opcode = _unary_words(operation, value)
     if operation == "neg" and integer_operators.in_step(value):
         return integer_operators.negated(value)
@@ -96,6 +109,9 @@ def unary(operation: str, value: Reg) -> Reg:
 def compare(relation: str, left: Reg, right: object) -> Reg:
     """Emit one `setp` into a fresh predicate."""
     trace = _own(left, right)
+    exact = trace.notes.get(EXACT)
+    if exact is not None:
+        return _exact(exact, relation, left, (left, right))
     if _is_logic(left, right) or not (left.dtype.is_integer or left.dtype.is_float):
         raise refusal(relation, left, right)
     if left.dtype.is_float:
@@ -106,6 +122,16 @@ def compare(relation: str, left: Reg, right: object) -> Reg:
 def move(destination: Reg, value: object) -> None:
     """Emit one `mov` of a register or number into `destination`."""
     trace = _own(destination, value)
+    exact = trace.notes.get(EXACT)
+    if isinstance(exact, Exact):
+        if exact.assign(destination, value):
+            return
+        spelled = exact.spelled("mov", destination.dtype)
+        negated = getattr(value, "reg", None)
+        if spelled is not None or negated is not None:
+            words = ("not", "pred") if negated is not None else spelled or ()
+            exact.emit(words, (value if negated is None else negated,), destination.dtype, destination)
+            return
     word = destination.dtype.move
     if word is None:
         raise RegisterTypeError(f"there is no mov for {destination.dtype} registers", hint="load or convert into it")
@@ -135,6 +161,57 @@ def immediate(dtype: PtxType, value: object) -> Operand:
     if dtype.kind != "pred":
         check_range(dtype, whole)
     return Immediate(str(whole))
+
+
+# --- exactly one instruction ------------------------------------------------------------------------
+
+
+def _exact(exact: object, operation: str, typed: Reg, operands: tuple[object, ...], into: Reg | None = None) -> Reg:
+    """Emit one instruction as `ptx.expr(temps=…)` wants it; `typed` is the operand whose type spells it."""
+    if not isinstance(exact, Exact):
+        raise TypeError(f"{exact!r} is no state of ptx.expr")
+    others = [value for value in operands if value is not typed]
+    other = others[0] if others else None if len(operands) == 1 else typed
+    spelled = exact.spelled(operation, typed.dtype)
+    _refuse_staging(operation, typed, other, spelled=spelled is not None)
+    return exact.emit(spelled or _exact_words(operation, typed, other), operands, typed.dtype, into)
+
+
+def _exact_words(operation: str, typed: Handle, other: object) -> tuple[str, ...]:
+    """Return the opcode of an operator by its operands' types."""
+    if typed.dtype.kind == "pred":
+        if operation not in {"and", "or", "xor"}:
+            raise refusal(operation, typed, other)
+        return (operation, "pred")
+    if operation in _UNARY:
+        return _unary_words(operation, typed)
+    if typed.dtype.is_integer:
+        if operation in _RELATIONS:
+            return integer_operators.comparison(operation, typed, other)
+        return integer_operators.typed_words(operation, typed, other)
+    if operation in _RELATIONS:
+        return float_operators.comparison(operation, typed)
+    return float_operators.words(operation, typed, other)
+
+
+def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bool) -> None:
+    """Raise RegisterTypeError for operands that would take another instruction first."""
+    for value in (typed, other):
+        if isinstance(value, Handle) and (value.readonly or hasattr(value, "reg")):
+            raise RegisterTypeError(
+                f"ptx.expr emits one instruction for {SYMBOLS[operation]}, and {value!r} would take another in front",
+                hint="copy it into a register of the bank first: r[i] = …",
+            )
+    number = as_integer(other) if typed.dtype.is_integer and not isinstance(other, Handle) else None
+    if number is not None:
+        check_range(typed.dtype, number)
+    if spelled or not isinstance(other, Handle) or operation in {"shl", "shr"}:
+        return
+    if other.dtype.bits != typed.dtype.bits or other.dtype.is_integer != typed.dtype.is_integer:
+        raise RegisterTypeError(
+            f"ptx.expr converts nothing: {SYMBOLS[operation]} is between {typed.dtype} and {other.dtype}",
+            hint="convert one of them with ptx.inst.cvt.…, or give the spelling for this type",
+        )
 
 
 def _is_logic(left: Handle, right: object) -> bool:

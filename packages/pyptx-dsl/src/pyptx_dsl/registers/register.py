@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, overload
 
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.registers import operators
+from pyptx_dsl.registers.exact import no_temporary
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import as_count
 from pyptx_ir.syntax import operands as tree
@@ -242,6 +243,16 @@ class SpecialReg(Reg):
     __slots__ = ()
 
     readonly = True
+
+
+class Unplaced(Reg):
+    """What an operator of `ptx.expr(temps=…)` computes while no register is known for it: it can only be assigned."""
+
+    __slots__ = ()
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Raise OperandError: no temporary is left."""
+        raise no_temporary()
 
 
 class NegPred(Reg):

@@ -86,6 +86,7 @@ class Trace:
         self._comment = ""
         self._symbols: set[str] = {name}
         self._labels: set[str] = set()
+        self._visible: set[str] = set()
         self._hints: dict[str, int] = {}
         self._closed = False
         self._promises = 0
@@ -240,6 +241,12 @@ class Trace:
         self.checker.declared.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
         return registers
 
+    def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
+        """Append a `.reg` of single registers where it is written, and return them."""
+        self.checker.declared.update([(each.name, node.type) for each in node.names])
+        self.append(node)
+        return tuple([Reg(each.name, dtype, self) for each in node.names])
+
     def new_label(self, hint: str = "L") -> str:
         """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
         number = self._hints.get(hint, 0)
@@ -271,12 +278,13 @@ class Trace:
         return f"{stem}_{number}"
 
     def _define_label(self, name: str) -> None:
-        if name in self._labels or name in self._symbols:
+        if name in self._visible or name in self._symbols:
             raise DuplicateNameError(
                 f"label {name!r} is defined already in kernel {self.name!r}",
                 hint="use another name, or ptx.loop without one",
             )
         self._labels.add(name)
+        self._visible.add(name)
         self.label_count += 1
 
     def has_symbol(self, name: str) -> bool:
@@ -299,9 +307,11 @@ class Trace:
         self._append_site(self.recorder.capture(sys._getframe(2)))  # noqa: SLF001  behind contextlib's frame
         self._enter(inner)
         self._scopes.append(inner)
+        outside, self._visible = self._visible, set(self._visible)
         try:
             yield
         finally:
+            self._visible = outside
             inner.close_comment, self._comment = self._comment, ""
             self._scopes.pop()
             self._enter(self._scopes[-1])

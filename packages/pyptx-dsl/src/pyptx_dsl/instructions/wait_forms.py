@@ -1,0 +1,211 @@
+"""How the wait for a phase of an mbarrier is written: the shapes that libraries and compilers have for it, a row each.
+
+A row lists steps, most of them instructions, by what they do: `again` and `past` are the labels in front of the poll
+and behind the wait, `done` is the predicate that the poll writes. Manual: "mbarrier.test_wait/mbarrier.try_wait".
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+from pyptx_dsl.control_flow.branches import jump
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.types import pred
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["FORMS", "SPACE", "FormName", "WaitForm", "WaitOptions", "Waiting", "poll_words", "spelled"]
+
+SPACE = "shared::cta"
+"""The state space of a barrier of the thread's own block."""
+
+FormName: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff", "skip", "poll", "poll_retry"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForm:
+    """The steps of a wait: in front of its braces, between them, behind them."""
+
+    before: tuple[str, ...] = ()
+    scoped: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """All steps in order."""
+        return self.before + self.scoped + self.behind
+
+
+_RETRY = ("again:", "poll", "@!done bra again")
+_LEAVE = ("again:", "poll", "@done bra past", "bra again", "past:")
+_SELECT = (".reg done", "poll", "selp")
+
+FORMS: dict[str, WaitForm] = {
+    "retry": WaitForm(_RETRY),
+    "done": WaitForm(_LEAVE),
+    "scoped": WaitForm(scoped=(".reg done", *_RETRY)),
+    "scoped_done": WaitForm(scoped=(".reg done", *_LEAVE)),
+    "backoff": WaitForm(scoped=(".reg done", "again:", "poll", "@!done nanosleep", "@!done bra again")),
+    "skip": WaitForm(scoped=("@!pred bra past", ".reg done", *_RETRY, "past:")),
+    "poll": WaitForm(scoped=_SELECT),
+    "poll_retry": WaitForm(("again:",), _SELECT, ("setp", "@failed bra again")),
+}
+"""The forms without `pred`, but for `skip`."""
+
+GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FORMS["skip"]}
+"""The forms with `pred`."""
+
+
+class WaitOptions(TypedDict, total=False):
+    """The keywords of `wait` beside `pred`; `ptx.mbarrier.wait` says what they mean."""
+
+    form: FormName
+    poll: Literal["try_wait", "test_wait"]
+    sem: str | None
+    scope: str | None
+    parity: bool
+    space: str | None
+    suspend_time_hint: object | None
+    uniform: bool
+    label: str | None
+    past_label: str | None
+    done: Reg | str | None
+    result: Reg | None
+    failed: Reg | None
+    nanoseconds: object
+    selp: str
+    setp: str
+
+
+def spelled(opcode: str, text: str) -> tuple[str, ...]:
+    """Return the words of an opcode; raise OperandError for another one."""
+    words = tuple(text.split("."))
+    if words[0] != opcode or len(words) < 2:
+        raise OperandError(f"{opcode}={text!r} spells no {opcode}")
+    return words
+
+
+def poll_words(kind: str, order: tuple[str, ...], space: str | None, *, parity: bool) -> tuple[str, ...]:
+    """Return the opcode of a poll; `space` is None for generic addresses."""
+    where = () if space is None else (choice("space", space, (SPACE, "shared")),)
+    return ("mbarrier", kind, *(("parity",) if parity else ()), *order, *where, "b64")
+
+
+@dataclass(slots=True)
+class Waiting:
+    """One wait while it is written: its poll, and the names and registers of its steps, made up where none is given."""
+
+    trace: Trace
+    words: tuple[str, ...]
+    operands: tuple[object, ...]
+    pred: Reg | None
+    uniform: bool
+    label: str | None
+    past_label: str | None
+    done: Reg | str | None
+    result: Reg | None
+    failed: Reg | None
+    nanoseconds: object
+    selp: tuple[str, ...]
+    setp: tuple[str, ...]
+
+    def write(self, form: str) -> None:
+        """Emit the steps of a form."""
+        row = self._row(form)
+        self._name(row)
+        for steps, braces in ((row.before, False), (row.scoped, True), (row.behind, False)):
+            with self.trace.scope() if braces and steps else nullcontext():
+                for step in steps:
+                    _STEPS[step](self)
+
+    def _row(self, form: str) -> WaitForm:
+        row = FORMS.get(form) if self.pred is None else GUARDED.get(form)
+        if form not in FORMS:
+            raise OperandError(f"form={form!r} is no way to wait", hint=f"one of {', '.join(FORMS)}")
+        if row is None or (form == "skip" and self.pred is None):
+            takes = ", ".join(GUARDED)
+            raise OperandError(
+                f"form={form!r} is written {'without' if row is None else 'with'} pred=", hint=f"with pred= are {takes}"
+            )
+        return row
+
+    def _name(self, row: WaitForm) -> None:
+        """Check what is named against the steps, and name the rest."""
+        trace, steps = self.trace, row.steps
+        for keyword, value, step in (
+            ("result", self.result, "selp"),
+            ("failed", self.failed, "setp"),
+            ("past_label", self.past_label, "past:"),
+            ("label", self.label, "again:"),
+        ):
+            if value is not None and step not in steps:
+                raise OperandError(f"{keyword}= names nothing in this form of wait")
+        if "selp" in steps and self.result is None:
+            raise OperandError("this form of wait puts its answer into a register", hint="name it: result=…")
+        if isinstance(self.done, str) and not row.scoped:
+            raise OperandError(f"done={self.done!r}: this form declares no predicate", hint="pass a register")
+        self.label = self.label or (trace.new_label("wait") if "again:" in steps else None)
+        self.past_label = self.past_label or (trace.new_label("waited") if "past:" in steps else None)
+        if self.done is None:
+            self.done = trace.fresh_symbol("done") if row.scoped else trace.fresh(pred)
+
+    # --- steps --------------------------------------------------------------------------------------
+
+    def declare(self) -> None:
+        """Emit `.reg .pred done;`, if the form's own predicate is named."""
+        if isinstance(self.done, str):
+            written = nodes.RegisterDeclaration("pred", (nodes.RegisterName(self.done),))
+            (register,) = self.trace.declare_registers(written, pred)
+            self.done = register if isinstance(register, Reg) else None
+
+    def test(self) -> None:
+        """Emit the poll."""
+        self.trace.emit(self.words, (self.done, *self.operands))
+
+    def branch(self, label: str | None, guard: Reg | None) -> None:
+        """Emit `bra{.uni}`."""
+        jump(self.trace, label or "", guard, uniform=self.uniform)
+
+    def define(self, label: str | None) -> None:
+        """Define a label."""
+        self.trace.append(nodes.Label(name=label or ""))
+
+    def predicate(self) -> Reg:
+        """Return the predicate that the poll writes."""
+        if not isinstance(self.done, Reg):
+            raise TypeError(f"{self.done!r} is declared by no step")
+        return self.done
+
+    def compare(self) -> None:
+        """Emit the comparison of the answer with 0."""
+        self.failed = self.trace.fresh(pred) if self.failed is None else self.failed
+        self.trace.emit(self.setp, (self.failed, self.result, 0))
+
+    def go_back(self) -> None:
+        """Branch back where the answer is 0, whichever way it was compared."""
+        failed = self.failed
+        self.branch(self.label, failed if failed is None or self.setp[1] != "ne" else ~failed)
+
+
+_STEPS: Mapping[str, Callable[[Waiting], None]] = {
+    "again:": lambda wait: wait.define(wait.label),
+    "past:": lambda wait: wait.define(wait.past_label),
+    ".reg done": Waiting.declare,
+    "poll": Waiting.test,
+    "bra again": lambda wait: wait.branch(wait.label, None),
+    "@!done bra again": lambda wait: wait.branch(wait.label, ~wait.predicate()),
+    "@done bra past": lambda wait: wait.branch(wait.past_label, wait.predicate()),
+    "@!pred bra past": lambda wait: wait.branch(wait.past_label, None if wait.pred is None else ~wait.pred),
+    "@!done nanosleep": lambda wait: wait.trace.emit(("nanosleep", "u32"), (wait.nanoseconds,), ~wait.predicate()),
+    "selp": lambda wait: wait.trace.emit(wait.selp, (wait.result, 1, 0, wait.predicate())),
+    "setp": Waiting.compare,
+    "@failed bra again": Waiting.go_back,
+}

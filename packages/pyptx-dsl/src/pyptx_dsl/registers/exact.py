@@ -1,0 +1,168 @@
+"""Operators that emit one instruction each, into registers that the user names: what holds inside `ptx.expr(temps=…)`.
+
+An operator takes the next temporary. Where its result is assigned to a register at once, `r[7] = a + b`, the
+instruction is written into that register instead, and the temporary is there for the next one. So the temporaries are
+those of the instructions whose results have no other name, in the order in which they are emitted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.origin import show
+from pyptx_dsl.types import from_name
+from pyptx_ir.syntax.drafts import instruction
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.operands import Register
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+EXACT = "ptx.expr.exact"
+"""The key of the open `Exact` among a trace's notes."""
+
+_UNPLACED = "%_"
+_OPERATIONS = frozenset(
+    ["abs", "add", "and", "div", "max", "min", "mov", "mul", "neg", "not", "or", "rem", "shl", "shr", "sub", "xor"]
+)
+_RELATIONS = {
+    **{relation: relation for relation in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{relation}u": relation for relation in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "lo": "lt",
+    "ls": "le",
+    "hi": "gt",
+    "hs": "ge",
+}
+"""Python's comparison for each relation of `setp`, ordered, unordered and unsigned."""
+
+
+class Exact:
+    """The state of one `ptx.expr(temps=…)`: which temporaries are taken, and the instruction that was emitted last."""
+
+    __slots__ = ("_last", "_result", "_spelling", "_taken", "_temps", "_trace", "_unplaced")
+
+    def __init__(self, trace: Trace, temps: Sequence[Reg], spelling: Mapping[PtxType, str]) -> None:
+        """Take the temporaries in order, and parse the table of spellings."""
+        self._trace = trace
+        self._temps = tuple(temps)
+        self._spelling = {dtype: spellings(text) for dtype, text in spelling.items()}
+        self._taken = 0
+        self._last: Instruction | None = None
+        self._result: Reg | None = None
+        self._unplaced: Site | None = None
+
+    def spelled(self, operation: str, dtype: PtxType) -> tuple[str, ...] | None:
+        """Return the opcode that the table gives an operation on registers of a type."""
+        of_type = self._spelling.get(dtype)
+        if of_type is None:
+            return None
+        return of_type.get("div" if operation == "truediv" else operation)
+
+    def emit(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType, into: Reg | None = None) -> Reg:
+        """Emit one instruction, into `into` or into the next temporary."""
+        self._refuse_unplaced()
+        if into is not None:
+            self._trace.emit(words, (into, *operands))
+            self._last = self._result = None
+            return into
+        if self._taken < len(self._temps):
+            result = self._temps[self._taken]
+            self._taken += 1
+            self._trace.emit(words, (result, *operands))
+        else:
+            result = self._emit_unplaced(words, operands, dtype)
+        node = self._trace.open_scope.nodes[-1]
+        self._last, self._result = (node if isinstance(node, Instruction) else None), result
+        return result
+
+    def assign(self, destination: Reg, value: object) -> bool:
+        """Write the last instruction into `destination` if `value` is its result; tell whether it is."""
+        scope, node = self._trace.open_scope, self._last
+        if value is not self._result or node is None or not scope.nodes or scope.nodes[-1] is not node:
+            self._refuse_unplaced()
+            return False
+        operands = (destination.__ptx_operand__(self._trace), *node.operands[1:])
+        placed = instruction(node.opcode, operands, node.guard, node.lead)
+        declared, written = self._trace.checker.declared, node.operands[0]
+        held = declared.get(written.name) if isinstance(written, Register) else None
+        if held != declared.get(destination.raw_name):
+            self._trace.checker.check(placed)
+        if destination.slot is not None:
+            destination.slot.written()
+        scope.nodes[-1] = placed
+        self._taken -= self._unplaced is None
+        self._last = self._result = self._unplaced = None
+        return True
+
+    def close(self) -> None:
+        """Raise OperandError for a result without a register, and for temporaries that nothing was written into."""
+        self._refuse_unplaced()
+        left = [register.raw_name for register in self._temps[self._taken :]]
+        if left:
+            raise OperandError(
+                f"ptx.expr has temporaries left over: {', '.join(left)}",
+                hint="name one for each operator, in the order of emission, but for those that are assigned",
+            )
+
+    def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
+        """Emit an instruction whose destination an assignment must give; it is judged when that is known."""
+        from pyptx_dsl.registers.register import Unplaced
+
+        trace = self._trace
+        kind = _written(words, dtype)
+        trace.checker.declared[_UNPLACED] = kind
+        trace.emit(words, (Register(_UNPLACED), *operands))
+        self._unplaced = trace.open_scope.sites[-1]
+        return Unplaced(_UNPLACED, from_name(kind), trace)
+
+    def _refuse_unplaced(self) -> None:
+        if self._unplaced is not None:
+            frames = self._trace.recorder.frames(self._unplaced)
+            raise no_temporary("\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]))
+
+
+def no_temporary(where: str | None = None) -> OperandError:
+    """Return the error for a result that no temporary is left for, at the operator's line or the running one."""
+    return OperandError(
+        "ptx.expr has no temporary left for what this operator computes",
+        where=where,
+        hint="name one more in temps=(…), in the order of emission, or assign the result to a register: r[i] = …",
+    )
+
+
+def _written(words: tuple[str, ...], dtype: PtxType) -> str:
+    """Return what register an instruction on operands of a type writes."""
+    if words[0] == "setp":
+        return "pred"
+    return f"{dtype.checked[0]}{2 * dtype.bits}" if "wide" in words else dtype.checked
+
+
+@lru_cache(maxsize=64)
+def spellings(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the opcodes in a text by the operation that each spells."""
+    found = dict[str, tuple[str, ...]]()
+    for opcode in text.split():
+        operation = _operation(opcode)
+        if operation is None:
+            raise OperandError(
+                f"spelling: {opcode!r} is what no operator emits", hint="write opcodes, as in 'add.s32 setp.lt.s32'"
+            )
+        if operation in found:
+            raise OperandError(f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are of one operator")
+        found[operation] = tuple(opcode.split("."))
+    return found
+
+
+def _operation(opcode: str) -> str | None:
+    """Return the operation that an opcode spells, of `setp` its relation; None if no operator emits it."""
+    first, _, rest = opcode.partition(".")
+    if first == "setp":
+        return _RELATIONS.get(rest.partition(".")[0])
+    return first if first in _OPERATIONS else None

@@ -1,0 +1,100 @@
+"""Every wait for an mbarrier that the corpus has between braces is a form of `ptx.mbarrier.wait`, name for name."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pyptx import kernel, ptx, reg
+from pyptx.types import b32, b64, u16
+from pyptx_dsl.instructions.wait_forms import FORMS
+from pyptx_ir.syntax import nodes, parse, spell, walk
+from pyptx_ir.syntax import operands as tree
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+POLLS = {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}
+SPACES = {"shared::cta", "shared"}
+
+
+def is_poll(node: object) -> bool:
+    return isinstance(node, nodes.Instruction) and node.opcode[:2] in POLLS
+
+
+@cache
+def waits() -> dict[str, nodes.Block]:
+    """Return the blocks that poll once, one for each text."""
+    found: dict[str, nodes.Block] = {}
+    for path in sorted(CORPUS.rglob("*.ptx")):
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        if "_wait" in text:
+            for node in walk(parse(text)):
+                if isinstance(node, nodes.Block) and sum(map(is_poll, node.body)) == 1 and len(node.body) < 9:
+                    found.setdefault("\n".join(map(spell, node.body)), node)
+    return found
+
+
+def knobs_of(block: nodes.Block) -> dict[str, object]:
+    """Return how a wait is asked for: what stands in its poll, and the names in the order that forms have them."""
+    (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
+    (declared,) = [node.names[0].name for node in block.body if isinstance(node, nodes.RegisterDeclaration)]
+    labels = [node.name for node in block.body if isinstance(node, nodes.Label)]
+    words = [word for word in poll.opcode[2:-1] if word not in {"parity", *SPACES}]
+    knobs: dict[str, object] = {"done": declared, "poll": poll.opcode[1], "parity": "parity" in poll.opcode}
+    knobs["space"] = next((word for word in poll.opcode if word in SPACES), None)
+    knobs |= dict(zip(("sem", "scope"), words, strict=False)) | dict(zip(("label", "past_label"), labels, strict=False))
+    knobs["suspend_time_hint"] = spell(poll.operands[3]) if len(poll.operands) > 3 else None
+    knobs["uniform"] = any(isinstance(node, nodes.Instruction) and node.opcode == ("bra", "uni") for node in block.body)
+    for node in block.body:
+        if isinstance(node, nodes.Instruction) and node.opcode[0] == "selp":
+            knobs |= {"selp": ".".join(node.opcode), "result": node.operands[0]}
+    return knobs
+
+
+def written(block: nodes.Block, form: str) -> str:
+    """Return the statements that `ptx.mbarrier.wait` writes for a block."""
+    (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
+    knobs = knobs_of(block)
+
+    def k() -> None:
+        registers = {"r": reg.array(b32, 400, name="%r"), "rs": reg.array(u16, 99, name="%rs")}
+        registers["rd"] = reg.array(b64, 99, name="%rd")
+
+        def held(operand: tree.Operand) -> object:
+            if not isinstance(operand, tree.Register):
+                return operand
+            stem = operand.name.rstrip("0123456789")
+            return registers[stem[1:]][int(operand.name[len(stem) :])]
+
+        if isinstance(knobs.get("result"), tree.Register):
+            knobs["result"] = held(knobs["result"])
+        ptx.mbarrier.wait(poll.operands[1], held(poll.operands[2]), form=form, **knobs)
+
+    module = kernel(arch="sm_90a", version=(8, 6))(k).module()
+    (inner,) = [node for node in walk(module) if isinstance(node, nodes.Block) and any(map(is_poll, node.body))]
+    return "\n".join(map(spell, inner.body))
+
+
+def form_of(block: nodes.Block) -> str:
+    """Return the form that has as many statements of the same kinds."""
+    opcodes = [node.opcode[0] for node in block.body if isinstance(node, nodes.Instruction)]
+    kinds = {
+        ("mbarrier", "selp"): "poll",
+        ("mbarrier", "bra", "bra"): "scoped_done",
+        ("mbarrier", "bra"): "scoped",
+        ("bra", "mbarrier", "bra"): "skip",
+        ("mbarrier", "nanosleep", "bra"): "backoff",
+    }
+    return kinds[tuple(opcodes)]
+
+
+def test_the_corpus_has_waits_between_braces() -> None:
+    assert len(waits()) > 20
+    assert {form_of(block) for block in waits().values()} <= FORMS.keys()
+
+
+@pytest.mark.parametrize("text", sorted(waits()))
+def test_each_wait_is_written_name_for_name(text: str) -> None:
+    block = waits()[text]
+    assert written(block, form_of(block)) == text
