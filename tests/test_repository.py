@@ -34,7 +34,6 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load the table of targets",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
-    "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load rows and targets",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
