@@ -14,6 +14,7 @@
         │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
         │   ├── SelfTraceError      a kernel whose body asks for its own text
+        │   ├── SpellingError       a spelling that does not read as the statement that it is given for
         │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
@@ -257,6 +258,10 @@ def close(name: str, known: Sequence[str]) -> str:
 
 class ControlFlowError(TraceError):
     """Blocks, loops and branches that do not fit together."""
+
+
+class SpellingError(TraceError):
+    """A spelling that reads as another statement, or as none."""
 
 
 class RawTextError(TraceError):

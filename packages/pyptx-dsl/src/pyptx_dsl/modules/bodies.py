@@ -1,0 +1,44 @@
+"""The body of a function, traced: a Python function runs once, and what it calls is what stands between the braces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ReturnedValueError
+from pyptx_dsl.mistakes.misuse import worded
+from pyptx_dsl.modules.statements import parameter_kinds
+from pyptx_dsl.tracing.collector import collector_paused
+from pyptx_dsl.tracing.finish import Finished, finish
+from pyptx_dsl.tracing.trace import Trace, tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_ir.syntax import nodes
+
+
+def traced(
+    function: Callable[[], object],
+    header: nodes.Function,
+    declared: Mapping[str, str],
+    platform: tuple[str, tuple[int, int]],
+    *,
+    unchecked: bool,
+) -> Finished:
+    """Run `function` and return the body; `declared` is what the module's names are, `platform` target and version."""
+    trace = Trace(header.name, *platform)
+    trace.exact = True
+    trace.checker.declared.update(declared)
+    for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
+        trace.names.claim_parameter(name, kind)
+    if unchecked:
+        trace.check_nothing()
+    with collector_paused():
+        with tracing(trace), worded():
+            returned = function()
+        if returned is not None:
+            raise ReturnedValueError(
+                f"the body of {header.name!r} returns {returned!r}, which is lost",
+                hint="a device function returns by st.param to a parameter of its returns=[…]",
+            )
+        return finish(trace)

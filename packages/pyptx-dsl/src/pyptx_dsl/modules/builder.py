@@ -1,0 +1,340 @@
+"""`module(…)`: PTX written statement by statement, in the order of the calls."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
+from pyptx_dsl.instructions.calls import parameter
+from pyptx_dsl.instructions.directives import deviation, directive_node, word
+from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
+from pyptx_dsl.instructions.variables import (
+    Attributes,
+    Size,
+    attribute_nodes,
+    constant,
+    declarator,
+    file_node,
+    quotable,
+    variable,
+    written_type,
+)
+from pyptx_dsl.modules.bodies import traced
+from pyptx_dsl.modules.statements import Statements
+from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["ModuleBuilder", "module"]
+
+
+def module(
+    *,
+    version: tuple[int, int] | None = None,
+    target: str | Sequence[str] | None = None,
+    address_size: int | None = 64,
+    unchecked: bool = False,
+    tail: str = "\n",
+) -> ModuleBuilder:
+    """Begin a module of PTX: `m = module(version=(8, 7), target="sm_90a")`.
+
+    `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
+    written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
+    address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
+    `tail` is what stands behind the last statement. Raise ArchError for a target that nobody knows. Manual: "PTX Module
+    Directives".
+    """
+    builder = ModuleBuilder(unchecked=unchecked, tail=tail)
+    if version is not None:
+        builder.version(*version)
+    if target is not None:
+        builder.target(*((target,) if isinstance(target, str) else target))
+    if version is not None and target is not None and address_size is not None:
+        builder.address_size(address_size)
+    return builder
+
+
+class ModuleBuilder:
+    """A module while it is written: each method appends one statement, in the order of the calls.
+
+    `ptx()` is its text, `module()` its tree. Bodies of functions are Python functions that run once, and consist of
+    exactly what they call: no register is declared and no `ret` is added that nobody wrote.
+    """
+
+    __slots__ = ("_platform", "_statements", "_tail", "_unchecked")
+
+    param = staticmethod(parameter)
+    declarator = staticmethod(declarator)
+
+    def __init__(self, *, unchecked: bool = False, tail: str = "\n") -> None:
+        """Begin with nothing; see `module`."""
+        self._statements = Statements()
+        self._unchecked = unchecked
+        self._tail = tail
+        self._platform: tuple[str, tuple[int, int]] = ("", (0, 0))
+
+    # --- what it becomes ------------------------------------------------------------------------------
+
+    def module(self) -> nodes.Module:
+        """Return the tree of what has been written so far."""
+        return nodes.Module(tuple(self._statements.body), tail=self._tail)
+
+    def ptx(self) -> str:
+        """Return the text of what has been written so far."""
+        from pyptx_ir.syntax import emit
+
+        return emit(self.module())
+
+    # --- the head -------------------------------------------------------------------------------------
+
+    def version(self, major: int, minor: int) -> None:
+        """Write `.version major.minor`; instructions behind it are those of this version."""
+        self._platform = (self._platform[0], (major, minor))
+        self._statements.append(nodes.Version(major, minor))
+
+    def target(self, *names: str) -> None:
+        """Write `.target name, options`; raise ArchError for a name that nobody knows, unless the module is unchecked."""
+        if not names:
+            raise OperandError("a target has a name", hint='write m.target("sm_90a")')
+        try:
+            self._platform = (find_target(names[0]).name, self._platform[1])
+        except TargetError as error:
+            if not self._unchecked:
+                raise ArchError(error.message, hint=f"{error.hint or 'known names: pyptx isa --targets'}; or "
+                    "module(…, unchecked=True)") from None  # fmt: skip
+            self._platform = (names[0], self._platform[1])
+        self._statements.append(nodes.Target(names))
+
+    def address_size(self, bits: int) -> None:
+        """Write `.address_size bits`."""
+        if bits not in {32, 64}:
+            raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits")
+        self._statements.append(nodes.AddressSize(bits))
+
+    # --- what is said of the next statement -----------------------------------------------------------
+
+    def comment(self, text: str) -> None:
+        """Put `// text` on a line of its own in front of the next statement; each line of `text` is one."""
+        self._statements.comment(text)
+
+    def written(self, *, lead: str | None = None, spelling: str | None = None) -> None:
+        """Say how the next statement is written, as `ptx.written` does for those of a body.
+
+        The spelling of a function is its header, that of a section all before its `{`.
+        """
+        self._statements.deviate(deviation(lead, spelling, unchecked=False))
+
+    # --- variables ------------------------------------------------------------------------------------
+
+    def var(
+        self,
+        space: str,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        *,
+        init: object | None = None,
+        align: int | None = None,
+        linking: str | None = None,
+        vector: int | None = None,
+        count: int | None = None,
+        attributes: Attributes = (),
+        also: Sequence[nodes.Declarator] = (),
+    ) -> str:
+        """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
+
+        `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. `init` is
+        a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests. `linking` is
+        `extern`, `visible`, `weak` or `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`,
+        `attributes` are `"managed"` and `("unified", a, b)`, `also` further names of the declaration, of `m.declarator`.
+        Raise DuplicateNameError for a name that the module has. Manual: "Variables".
+        """
+        first = declarator(name, size, init=init, count=count, dtype=dtype)
+        node = variable(
+            space,
+            written_type(dtype),
+            (first, *also),
+            align=align,
+            linking=linking,
+            vector=vector,
+            attributes=attributes,
+        )
+        self._statements.declare_variable(node)
+        self._statements.append(node)
+        return name
+
+    # --- functions --------------------------------------------------------------------------------------
+
+    def entry(
+        self,
+        name: str,
+        params: Sequence[nodes.Parameter] | None = (),
+        *,
+        linking: str | None = None,
+        visible: bool = False,
+        attributes: Attributes = (),
+        directives: Sequence[tuple[str, object]] = (),
+        brace: str = "\n",
+        **keywords: Unpack[HeaderDirectives],
+    ) -> Callable[[Callable[[], object]], str]:
+        """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
+
+            @m.entry("scale", [m.param("X", u64)], visible=True, maxntid=(128,))
+            def scale(): ...
+
+        `params=None` leaves the parentheses out. Directives are keywords in the order to be written; where one comes
+        twice, `directives` are pairs in front of them. `brace` is the white space before `{`. Raise whatever the body
+        raises, at its line. Manual: "Kernel and Function Directives: .entry".
+        """
+        header = nodes.Function(
+            "entry",
+            name,
+            None if params is None else tuple(params),
+            linking=_linking(linking, visible=visible),
+            attributes=attribute_nodes(attributes),
+            directives=directive_nodes(keywords, "m.entry", directives),
+        )
+        return self._definition(header, brace)
+
+    def func(
+        self,
+        name: str,
+        params: Sequence[nodes.Parameter] | None = (),
+        returns: Sequence[nodes.Parameter] = (),
+        *,
+        linking: str | None = None,
+        visible: bool = False,
+        attributes: Attributes = (),
+        directives: Sequence[tuple[str, object]] = (),
+        brace: str = "\n",
+        **keywords: Unpack[HeaderDirectives],
+    ) -> Callable[[Callable[[], object]], str]:
+        """Define a device function, like `entry`; `returns` are its return parameters.
+
+        Manual: "Kernel and Function Directives: .func".
+        """
+        header = nodes.Function(
+            "func",
+            name,
+            None if params is None else tuple(params),
+            tuple(returns),
+            linking=_linking(linking, visible=visible),
+            attributes=attribute_nodes(attributes),
+            directives=directive_nodes(keywords, "m.func", directives),
+        )
+        return self._definition(header, brace)
+
+    def declare(
+        self,
+        kind: str,
+        name: str,
+        params: Sequence[nodes.Parameter] | None = (),
+        returns: Sequence[nodes.Parameter] = (),
+        *,
+        linking: str | None = None,
+        attributes: Attributes = (),
+        directives: Sequence[tuple[str, object]] = (),
+        **keywords: Unpack[HeaderDirectives],
+    ) -> str:
+        """Declare a function that is defined elsewhere, or further down, and return its name.
+
+        `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("status", b32)], linking="extern")`.
+        """
+        if kind not in {"func", "entry"}:
+            raise OperandError(f"{kind!r} is no kind of function", hint='"func" or "entry"')
+        header = nodes.Function(
+            kind,
+            name,
+            None if params is None else tuple(params),
+            tuple(returns),
+            linking=_linking(linking),
+            attributes=attribute_nodes(attributes),
+            directives=directive_nodes(keywords, "m.declare", directives),
+        )
+        self._statements.declare_function(name, kind, defined=False)
+        self._statements.append(header)
+        return name
+
+    def _definition(self, header: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
+        comment, said = self._statements.take_deviation()
+        self._statements.declare_function(header.name, header.kind, defined=True)
+
+        def define(body: Callable[[], object]) -> str:
+            finished = traced(
+                body, header, self._statements.declared, self._platform, unchecked=self._unchecked
+            )
+            for node in finished.globals:
+                self._statements.append(node)
+            whole = replace(header, body=replace(finished.body, lead=brace))
+            self._statements.append_definition(whole, comment, said)
+            return header.name
+
+        return define
+
+    # --- the rest ---------------------------------------------------------------------------------------
+
+    def alias(self, name: str, aliasee: str) -> None:
+        """Write `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
+        self._statements.append(nodes.Alias(name, aliasee))
+
+    def file(self, index: int, name: str, timestamp: int | None = None, size: int | None = None) -> None:
+        """Write `.file index "name"`, which `ptx.loc` counts on. Manual: "Debugging Directives: .file"."""
+        self._statements.append(file_node(index, name, timestamp, size))
+
+    def pragma(self, *values: str) -> None:
+        """Write `.pragma "value";` for all that follows. Manual: "Descriptions of .pragma Strings"."""
+        self._statements.append(nodes.Pragma(tuple([quotable(value) for value in values])))
+
+    def directive(self, name: str, *arguments: object, terminated: bool = True) -> None:
+        """Write a directive without a method of its own, as `ptx.directive` does."""
+        self._statements.append(directive_node(name, arguments, terminated=terminated))
+
+    def empty(self) -> None:
+        """Write a `;`."""
+        self._statements.append(nodes.Empty())
+
+    # --- debugging sections -----------------------------------------------------------------------------
+
+    @contextmanager
+    def section(self, name: str, *, close_lead: str = "\n") -> Generator[None]:
+        """Write `.section name { … }` around the `m.data` and `m.label` of a `with` block.
+
+        Manual: "Debugging Directives: .section".
+        """
+        statements = self._statements
+        if statements.section is not None:
+            raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
+        comment, said = statements.take_deviation()
+        lines = statements.section = []
+        try:
+            yield
+        finally:
+            statements.section = None
+        node = nodes.Section(name, tuple(lines), close_lead=close_lead)
+        statements.append_section(node, comment, said)
+
+    def data(self, dtype: PtxType, *values: int | str) -> None:
+        """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels."""
+        row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
+        if dtype.name not in {"b8", "b16", "b32", "b64"}:
+            raise OperandError(f"a section has no data of type {dtype}", hint="b8, b16, b32 or b64")
+        self._statements.append_data(nodes.SectionData(dtype.name, row, lead="\n\t"))
+
+    def label(self, name: str) -> None:
+        """Write a label of a section, `name:`."""
+        self._statements.append_data(nodes.Label(name, lead="\n"))
+
+
+def _linking(linking: str | None, *, visible: bool = False) -> str | None:
+    """Return the linking directive of a function; raise OperandError for one that there is not."""
+    if linking not in {None, "visible", "extern", "weak"}:
+        raise OperandError(f"linking={linking!r}", hint="a function is visible, extern or weak")
+    if visible and linking not in {None, "visible"}:
+        raise OperandError(f"a function is visible or {linking}, not both")
+    return "visible" if visible else linking

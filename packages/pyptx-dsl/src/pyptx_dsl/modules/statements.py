@@ -1,0 +1,129 @@
+"""The statements of a module while it is written: their order, their white space, the names that they declare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
+from pyptx_dsl.tracing.deviations import Deviation, spelled
+from pyptx_dsl.tracing.names import declared_names
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Data = nodes.SectionData | nodes.Label
+NodeT = TypeVar("NodeT", bound=nodes.Statement)
+
+_HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
+_AS_USUAL = Deviation()
+
+
+class Statements:
+    """What a module holds so far. `declared` is what its names are, as the instruction checker asks."""
+
+    __slots__ = ("_comment", "_defined", "_deviation", "body", "declared", "section")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.body: list[nodes.Statement] = []
+        self.section: list[Data] | None = None
+        self.declared: dict[str, str] = {}
+        self._defined: set[str] = set()
+        self._comment = ""
+        self._deviation: Deviation | None = None
+
+    def append(self, node: nodes.Statement) -> None:
+        """Put a statement behind the others, with the lead of its place, or as was said of it."""
+        if self.section is not None:
+            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
+        comment, said = self.take_deviation()
+        raw = None if said.spelling is None else spelled(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+
+    def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
+        """Put a function with its body behind the others; its spelling is that of its header."""
+        raw = None if said.spelling is None else _header(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+
+    def append_section(self, node: nodes.Section, comment: str, said: Deviation) -> None:
+        """Put a section behind the others; its spelling is all before its `{`."""
+        head = None if said.spelling is None else _section_head(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), head=head))
+
+    def append_data(self, node: Data) -> None:
+        """Put a line into the open section."""
+        if self.section is None:
+            raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
+        comment, said = self.take_deviation()
+        if comment or said is not _AS_USUAL:
+            raw = None if said.spelling is None else spelled(node, said.spelling)
+            lead = node.lead if said.lead is None else said.lead
+            node = replace(node, lead=lead if not comment else f"\n{comment}{lead.lstrip()}", raw=raw)
+        self.section.append(node)
+
+    def _lead(self, node: nodes.Statement, comment: str, said: Deviation) -> str:
+        """Return what stands in front of a statement: the lead of its place and the comments, or what was said."""
+        return self._usual(node) + comment if said.lead is None else comment + said.lead
+
+    def _usual(self, node: nodes.Statement) -> str:
+        """Return the white space in front of a statement that stands here: a blank line between groups."""
+        if not self.body:
+            return ""
+        before = self.body[-1]
+        same = before.__class__ is node.__class__ or (isinstance(before, _HEAD) and isinstance(node, _HEAD))
+        return "\n" if same and not (isinstance(node, nodes.Function) and node.body is not None) else "\n\n"
+
+    # --- what is said of the next statement -----------------------------------------------------------
+
+    def comment(self, text: str) -> None:
+        """Put lines of comment in front of what comes next."""
+        self._comment += "".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]])
+
+    def deviate(self, deviation: Deviation) -> None:
+        """Say something of the next statement."""
+        if self._deviation is not None:
+            raise ControlFlowError(
+                "no statement has come since the last m.written", hint="say all of a statement in one call"
+            )
+        self._deviation = deviation
+
+    def take_deviation(self) -> tuple[str, Deviation]:
+        """Take what was said of the next statement: the comments, and how it deviates."""
+        comment, self._comment = self._comment, ""
+        deviation, self._deviation = self._deviation or _AS_USUAL, None
+        return comment, deviation
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def declare_variable(self, node: nodes.Variable) -> None:
+        """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
+        for name in declared_names(node.declarators):
+            self._declare(name, node.type if node.type.endswith("ref") else node.space, node.linking != "extern")
+
+    def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
+        """Note a function; it may be declared before it is defined, once."""
+        self._declare(name, kind, defined)
+
+    def _declare(self, name: str, kind: str, defined: bool) -> None:  # noqa: FBT001  a value, not a switch
+        known = self.declared.setdefault(name, f".{kind}")
+        if known != f".{kind}" or (defined and name in self._defined):
+            raise DuplicateNameError(
+                f"the module has a {known} {name!r} already", hint="declare it extern, or choose another name"
+            )
+        if defined:
+            self._defined.add(name)
+
+
+def _header(node: nodes.Function, spelling: str) -> str:
+    return spelled(replace(node, body=nodes.Block(())), spelling, "{}")
+
+
+def _section_head(node: nodes.Section, spelling: str) -> str:
+    return spelled(replace(node, body=()), spelling, "{}").removeprefix(".section")
+
+
+def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
+    """Return what the parameters of a function stand for in its body."""
+    return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
