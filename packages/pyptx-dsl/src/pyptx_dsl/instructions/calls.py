@@ -58,16 +58,18 @@ def call(
 def callprototype(
     params: Sequence[nodes.Parameter] | None = (),
     returns: Sequence[nodes.Parameter] = (),
-    **directives: Unpack[HeaderDirectives],
+    *,
+    directives: Sequence[tuple[str, object]] = (),
+    **keywords: Unpack[HeaderDirectives],
 ) -> None:
     """Put `.callprototype (returns) _ (params);` here, behind the `ptx.label` that names it.
 
-    Parameters come from `ptx.parameter`; `params=None` leaves the parentheses out. Raise ControlFlowError without a
-    label. Manual: "Control Flow Directives: .callprototype".
+    Parameters come from `ptx.parameter`; `params=None` leaves the parentheses out. Directives are keywords in the order
+    to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label. Manual: "Control Flow Directives: .callprototype".
     """
     given = None if params is None else tuple(params)
-    node = nodes.CallPrototype(given, tuple(returns), directive_nodes(directives, "callprototype"))
-    _labelled("ptx.callprototype").append(node)
+    written = directive_nodes(keywords, "ptx.callprototype", directives)
+    _labelled("ptx.callprototype").append(nodes.CallPrototype(given, tuple(returns), written))
 
 
 def calltargets(*functions: str) -> None:

@@ -43,6 +43,7 @@ def var(
     init: object | None = None,
     vector: int | None = None,
     count: int | None = None,
+    attributes: Attributes = (),
     also: Sequence[nodes.Declarator] = (),
 ) -> str:
     """Declare a variable and return its name: `ptx.addr(ptx.var("shared", b8, "tile", size=4096, align=128))`.
@@ -50,9 +51,9 @@ def var(
     `size` counts elements; None is a single one, 0 an array of unknown size (`extern`), a tuple several dimensions.
     `linking` is `extern`, `visible`, `weak` or `common`; a kernel's variables with one, and those in `global` and
     `const`, are declared in front of the entry. `init` is a number, a constant expression (a string, as
-    `"generic(other)+4"`), or a list of them, that nests. `vector` is 2, 4 or 8; `count` declares `name0 … name(n-1)`;
-    `also` are further declarators of the statement. Nothing is executed. Raise DuplicateNameError for a name that is
-    taken. Manual: "Variables".
+    `"generic(other)+4"`), or a list of them, that nests; of an opaque type, a dictionary of its fields. `vector` is 2, 4 or 8; `count` declares `name0 … name(n-1)`;
+    `attributes` are `"managed"` and `("unified", a, b)`, `also` further declarators of the statement. Nothing is
+    executed. Raise DuplicateNameError for a name that is taken. Manual: "Variables".
     """
     trace = active("ptx.var")
     node = variable(
@@ -62,6 +63,7 @@ def var(
         align=align,
         linking=linking,
         vector=vector,
+        attributes=attributes,
     )
     if trace.exact or (linking is None and node.space not in {"global", "const"}):
         trace.append(node)
@@ -177,6 +179,9 @@ def _dimension(name: str, size: Size) -> tree.Operand | None:
 def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | None:
     if value is None:
         return None
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return tree.Vector(tuple([tree.Binary("=", tree.Symbol(key), constant(one)) for key, one in fields.items()]))
     if isinstance(value, list | tuple):
         items = cast("Iterable[object]", value)
         return tree.Vector(tuple([item for each in items if (item := _initializer(dtype, each)) is not None]))

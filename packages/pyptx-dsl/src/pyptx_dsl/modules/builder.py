@@ -94,7 +94,8 @@ class ModuleBuilder:
     # --- the head -------------------------------------------------------------------------------------
 
     def version(self, major: int, minor: int) -> None:
-        """Write `.version major.minor`; instructions behind it are those of this version."""
+        """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten."""
+        self._statements.forget_names()
         self._platform = (self._platform[0], (major, minor))
         self._statements.append(nodes.Version(major, minor))
 
@@ -150,7 +151,8 @@ class ModuleBuilder:
         """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
 
         `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. `init` is
-        a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests. `linking` is
+        a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests; of an opaque
+        type, a dictionary of its fields (`{"filter_mode": "nearest"}`). `linking` is
         `extern`, `visible`, `weak` or `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`,
         `attributes` are `"managed"` and `("unified", a, b)`, `also` further names of the declaration, of `m.declarator`.
         Raise DuplicateNameError for a name that the module has. Manual: "Variables".

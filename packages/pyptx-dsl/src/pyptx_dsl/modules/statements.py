@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
 from pyptx_dsl.tracing.deviations import Deviation, spelled
-from pyptx_dsl.tracing.names import declared_names
+from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
@@ -100,15 +100,20 @@ class Statements:
     def declare_variable(self, node: nodes.Variable) -> None:
         """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
         for name in declared_names(node.declarators):
-            self._declare(name, node.type if node.type.endswith("ref") else node.space, node.linking != "extern")
+            self._declare(name, variable_kind(node), node.linking != "extern")
 
     def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
         """Note a function; it may be declared before it is defined, once."""
-        self._declare(name, kind, defined)
+        self._declare(name, f".{kind}", defined)
+
+    def forget_names(self) -> None:
+        """Begin another module of the text: a listing holds several, each with a `.version`."""
+        self.declared.clear()
+        self._defined.clear()
 
     def _declare(self, name: str, kind: str, defined: bool) -> None:  # noqa: FBT001  a value, not a switch
-        known = self.declared.setdefault(name, f".{kind}")
-        if known != f".{kind}" or (defined and name in self._defined):
+        known = self.declared.setdefault(name, kind)
+        if known != kind or (defined and name in self._defined):
             raise DuplicateNameError(
                 f"the module has a {known} {name!r} already", hint="declare it extern, or choose another name"
             )

@@ -14,7 +14,9 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from pyptx_ir.syntax.nodes import Declarator, RegisterName
+    from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
+
+_COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
 
 
 class NameScope:
@@ -133,6 +135,22 @@ class Names:
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:
     """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
     return [name for each in declarators for name in numbered(each.name, each.count)]
+
+
+def variable_kind(node: Variable) -> str:
+    """Return what the checker knows a variable as: its state space, or its opaque type."""
+    return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
+
+
+def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]:
+    """Yield the names of a `.reg` with what the checker knows them as; vector registers have components."""
+    names = declared_names(node.names)
+    if node.vector is None:
+        yield names, node.type
+        return
+    yield names, f"{node.vector}.{node.type}"
+    for letters in _COMPONENTS[node.vector]:
+        yield [f"{name}.{letter}" for name in names for letter in letters], node.type
 
 
 def numbered(stem: str, count: int | None) -> list[str]:

@@ -21,7 +21,7 @@ from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
 from pyptx_dsl.tracing.deviations import Deviation
-from pyptx_dsl.tracing.names import Names, declared_names, numbered, register_names
+from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -133,7 +133,7 @@ class Trace:
                 self.label_count += 1
                 node = _placed(node, "\n" + "\t" * (len(self._scopes) - 1))
             case nodes.Variable(declarators=declarators):
-                self.names.declare(declared_names(declarators), f".{node.space}")
+                self.names.declare(declared_names(declarators), variable_kind(node))
                 node = _placed(node, self._lead)
             case _:
                 node = _placed(node, self._lead)
@@ -266,10 +266,10 @@ class Trace:
 
     def declare_registers(self, node: nodes.RegisterDeclaration) -> None:
         """Append a `.reg`: its names belong to the innermost scope, and no bank of the trace uses them."""
-        kind = node.type if node.vector is None else f"{node.vector}.{node.type}"
         for each in node.names:
             self.banks.reserve(each)
-            self.names.declare(numbered(each.name, each.count), kind)
+        for names, kind in register_kinds(node):
+            self.names.declare(names, kind)
         self.append(node)
 
     def new_label(self, hint: str = "L") -> str:
