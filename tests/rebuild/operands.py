@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax import operands as O
+from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax import spell
 
 if TYPE_CHECKING:
@@ -46,33 +46,33 @@ class Registers:
                     return f"{held[0]}[{number}]"
         return None
 
-    def expression(self, operand: O.Operand, opcode: tuple[str, ...] = ()) -> str:
+    def expression(self, operand: tree.Operand, opcode: tuple[str, ...] = ()) -> str:
         """Return what is written for an operand of an instruction."""
         match operand:
-            case O.Register(name) | O.Symbol(name):
+            case tree.Register(name) | tree.Symbol(name):
                 return self.find(name) or repr(name)
-            case O.Immediate(text):
+            case tree.Immediate(text):
                 return text if WHOLE.match(text) and _FLOATS.isdisjoint(opcode) else repr(text)
-            case O.Vector(elements):
+            case tree.Vector(elements):
                 return f"[{self.expressions(elements, opcode)}]"
-            case O.CallList(elements):
+            case tree.CallList(elements):
                 return f"({self.expressions(elements, opcode)}{',' if len(elements) == 1 else ''})"
-            case O.Pair(first, second):
+            case tree.Pair(first, second):
                 return f"reg.pair({self.expression(first)}, {self.expression(second)})"
-            case O.Negated(O.Register(name) | O.Symbol(name)):
+            case tree.Negated(tree.Register(name) | tree.Symbol(name)):
                 found = self.find(name)
                 return f"~{found}" if found else repr(f"!{name}")
-            case O.Address(base=O.Register() | O.Symbol() as base, offset=offset):
+            case tree.Address(base=tree.Register() | tree.Symbol() as base, offset=offset):
                 more = "" if offset is None else f", {self.expression(offset)}"
                 return f"ptx.addr({self.expression(base)}{more})"
-            case O.TensorAddress(elements):
+            case tree.TensorAddress(elements):
                 return f"ptx.tensor_addr({self.expressions(elements)})"
-            case O.Unified(address):
+            case tree.Unified(address):
                 return f"ptx.unified({self.expression(address)})"
             case _:
                 return repr(spell(operand))
 
-    def expressions(self, operands: Iterable[O.Operand], opcode: tuple[str, ...] = ()) -> str:
+    def expressions(self, operands: Iterable[tree.Operand], opcode: tuple[str, ...] = ()) -> str:
         """Return operands with commas between them."""
         return ", ".join([self.expression(each, opcode) for each in operands])
 
@@ -86,18 +86,18 @@ def _split(name: str) -> Iterable[tuple[str, int]]:
             yield name[:-length], int(number)
 
 
-def constant(operand: O.Operand | str | None) -> str:
+def constant(operand: tree.Operand | str | None) -> str:
     """Return what is written for a constant of a declaration; a dimension that is left open is 0."""
     match operand:
         case None:
             return "0"
         case str():
             return repr(f'"{operand}"')
-        case O.Immediate(text) if WHOLE.match(text):
+        case tree.Immediate(text) if WHOLE.match(text):
             return text
-        case O.Vector(elements) if any(isinstance(each, O.Binary) and each.op == "=" for each in elements):
+        case tree.Vector(elements) if any(isinstance(each, tree.Binary) and each.op == "=" for each in elements):
             return f"{{{', '.join(f'{spell(each.left)!r}: {constant(each.right)}' for each in elements)}}}"
-        case O.Vector(elements):
+        case tree.Vector(elements):
             return f"[{', '.join(map(constant, elements))}]"
         case _:
             return repr(spell(operand))

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_dsl.types import BY_NAME
-from pyptx_ir.syntax import nodes as N
-from pyptx_ir.syntax import operands as O
-from pyptx_ir.syntax import spell
+from pyptx_ir.syntax import nodes, spell
+from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.spelling import header
 
-from .operands import WHOLE, Registers, constant
+from .operands import Registers, constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +23,7 @@ PART = 500  # statements of a body that are compiled together
 HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n\ninst = ptx.inst\n"
 
 
-def printed(module: N.Module, *, unchecked: bool = False, written: bool = False) -> list[str]:
+def printed(module: nodes.Module, *, unchecked: bool = False, written: bool = False) -> list[str]:
     """Return the text of the Python, in parts that may be compiled one by one."""
     printer = Printer(written=written)
     tail = f", tail={module.tail!r}" if written else ""
@@ -70,47 +69,47 @@ class Printer:
 
     # --- module level -----------------------------------------------------------------------------------
 
-    def module_statement(self, node: N.Statement) -> None:
+    def module_statement(self, node: nodes.Statement) -> None:
         """Print a statement of the module."""
-        if isinstance(node, N.Section):
+        if isinstance(node, nodes.Section):
             self._section(node)
             return
-        canonical = header(node) if isinstance(node, N.Function) else spell(node)
+        canonical = header(node) if isinstance(node, nodes.Function) else spell(node)
         self._deviation("m", node.lead, node.raw, canonical)
         match node:
-            case N.Function(body=None):
+            case nodes.Function(body=None):
                 self.add(f"m.declare({node.kind!r}, {_header(node, returns=True)})")
-            case N.Function():
+            case nodes.Function():
                 self._definition(node)
-            case N.Version(major=major, minor=minor):
+            case nodes.Version(major=major, minor=minor):
                 self.add(f"m.version({major}, {minor})")
-            case N.Target(names=names):
+            case nodes.Target(names=names):
                 self.add(f"m.target({_texts(names)})")
-            case N.AddressSize(bits=bits):
+            case nodes.AddressSize(bits=bits):
                 self.add(f"m.address_size({bits})")
-            case N.File(index=index, name=name, timestamp=timestamp, size=size):
+            case nodes.File(index=index, name=name, timestamp=timestamp, size=size):
                 self.add(f"m.file({index}, {name!r}, {timestamp}, {size})")
-            case N.Alias(name=name, aliasee=aliasee):
+            case nodes.Alias(name=name, aliasee=aliasee):
                 self.add(f"m.alias({name!r}, {aliasee!r})")
-            case N.Variable():
+            case nodes.Variable():
                 self.add(f"m.var({node.space!r}, {_variable(node, 'm')})")
-            case N.Pragma(values=values):
+            case nodes.Pragma(values=values):
                 self.add(f"m.pragma({_texts(values)})")
-            case N.Directive():
+            case nodes.Directive():
                 self.add(f"m.directive({_directive(node)})")
-            case N.Empty():
+            case nodes.Empty():
                 self.add("m.empty()")
             case _:
                 raise NotImplementedError(type(node).__name__)
 
-    def _section(self, node: N.Section) -> None:
+    def _section(self, node: nodes.Section) -> None:
         head = f".section{node.head if node.head is not None else ' ' + node.name}"
         self._deviation("m", node.lead, head)
         self.add(f"with m.section({node.name!r}{f', close_lead={node.close_lead!r}' if self.written else ''}):")
         self.indent += 1
         for line in node.body:
             self._deviation("m", line.lead, line.raw, spell(line))
-            if isinstance(line, N.Label):
+            if isinstance(line, nodes.Label):
                 self.add(f"m.label({line.name!r})")
             else:
                 self.add(f"m.data({line.type}, {', '.join(map(constant, line.values))})")
@@ -118,7 +117,7 @@ class Printer:
             self.add("pass")
         self.indent -= 1
 
-    def _definition(self, node: N.Function) -> None:
+    def _definition(self, node: nodes.Function) -> None:
         """Print a function: its body in parts, if it is long."""
         opening, self.lines = self.lines, []
         self.functions += 1
@@ -139,7 +138,7 @@ class Printer:
         self.lines += [_global(body[-1]).rstrip("\n"), *body[-1]] if "\n".join(body[-1]).strip() else ["    pass"]
         self._cut()
 
-    def _parts(self, body: Sequence[N.Statement], close: str) -> list[list[str]]:
+    def _parts(self, body: Sequence[nodes.Statement], close: str) -> list[list[str]]:
         parts: list[list[str]] = []
         for node in body:
             self.statement(node)
@@ -151,41 +150,41 @@ class Printer:
 
     # --- bodies -----------------------------------------------------------------------------------------
 
-    def statement(self, node: N.Statement) -> None:
+    def statement(self, node: nodes.Statement) -> None:
         """Print a statement of a body."""
-        if isinstance(node, N.Block):
+        if isinstance(node, nodes.Block):
             self._block(node)
             return
         if self.written:
             self._deviation("ptx", node.lead, node.raw, spell(node))
         match node:
-            case N.Instruction():
+            case nodes.Instruction():
                 self._instruction(node)
-            case N.Label(name=name):
+            case nodes.Label(name=name):
                 self.add(f"ptx.label({name!r})")
-            case N.RegisterDeclaration():
+            case nodes.RegisterDeclaration():
                 self._registers(node)
-            case N.Variable():
+            case nodes.Variable():
                 self.add(f"ptx.var({node.space!r}, {_variable(node, 'ptx')})")
-            case N.Loc():
+            case nodes.Loc():
                 self.add(f"ptx.loc({_loc(node)})")
-            case N.Pragma(values=values):
+            case nodes.Pragma(values=values):
                 self.add(f"ptx.pragma({_texts(values)})")
-            case N.CallPrototype(parameters=parameters, returns=returns, directives=directives):
+            case nodes.CallPrototype(parameters=parameters, returns=returns, directives=directives):
                 given = _parameters(parameters, "ptx.parameter"), _parameters(returns, "ptx.parameter")
                 self.add(f"ptx.callprototype({', '.join(given)}{_directives(directives)})")
-            case N.CallTargets(targets=targets):
+            case nodes.CallTargets(targets=targets):
                 self.add(f"ptx.calltargets({_texts(targets)})")
-            case N.BranchTargets(targets=targets):
+            case nodes.BranchTargets(targets=targets):
                 self.add(f"ptx.branchtargets({_texts(targets)})")
-            case N.Directive():
+            case nodes.Directive():
                 self.add(f"ptx.directive({_directive(node)})")
-            case N.Empty():
+            case nodes.Empty():
                 self.add("ptx.empty()")
             case _:
                 raise NotImplementedError(type(node).__name__)
 
-    def _block(self, node: N.Block) -> None:
+    def _block(self, node: nodes.Block) -> None:
         nested = self.indent < DEEPEST
         self._deviation("ptx", node.lead)
         self.add("with ptx.scope():" if nested else "ptx.open_scope()")
@@ -201,14 +200,14 @@ class Printer:
         if not nested:
             self.add("ptx.close_scope()")
 
-    def _instruction(self, node: N.Instruction) -> None:
+    def _instruction(self, node: nodes.Instruction) -> None:
         operands = [self.registers.expression(each, node.opcode) for each in node.operands]
         if node.guard is not None:
-            guard = O.Register(node.guard.register)
-            operands.append(f"pred={self.registers.expression(O.Negated(guard) if node.guard.negated else guard)}")
+            guard = tree.Register(node.guard.register)
+            operands.append(f"pred={self.registers.expression(tree.Negated(guard) if node.guard.negated else guard)}")
         self.add(f"{_opcode(node.opcode)}({', '.join(operands)})")
 
-    def _registers(self, node: N.RegisterDeclaration) -> None:
+    def _registers(self, node: nodes.RegisterDeclaration) -> None:
         variables = []
         for each in node.names:
             self.variables += 1
@@ -250,20 +249,24 @@ def _type(name: str) -> str:
     return name if name in BY_NAME else repr(name)
 
 
-def _size(dimensions: tuple[O.Operand | None, ...]) -> str:
+def _size(dimensions: tuple[tree.Operand | None, ...]) -> str:
     return f"({', '.join(map(constant, dimensions))},)" if dimensions else "None"
 
 
-def _attributes(attributes: tuple[N.Attribute, ...]) -> str:
+def _attributes(attributes: tuple[nodes.Attribute, ...]) -> str:
     rows = [repr(each.name) if not each.arguments else
             f"({each.name!r}, {', '.join(map(constant, each.arguments))})" for each in attributes]  # fmt: skip
     return f", attributes=[{', '.join(rows)}]" if rows else ""
 
 
-def _variable(node: N.Variable, owner: str) -> str:
+def _variable(node: nodes.Variable, owner: str) -> str:
     first, *others = node.declarators
     size = _size(first.dimensions)
-    named = f"{first.name!r}, {_type(node.type)}, {size}" if owner == "m" else f"{_type(node.type)}, {first.name!r}, size={size}"
+    named = (
+        f"{first.name!r}, {_type(node.type)}, {size}"
+        if owner == "m"
+        else f"{_type(node.type)}, {first.name!r}, size={size}"
+    )
     init = "" if first.initializer is None else f", init={constant(first.initializer)}"
     vector = f", vector={node.vector[1:]}" if node.vector else ""
     also = f", also=[{', '.join(_declarator(each, owner) for each in others)}]" if others else ""
@@ -271,12 +274,12 @@ def _variable(node: N.Variable, owner: str) -> str:
     return f"{named}{init}{kept}{vector}{_attributes(node.attributes)}{also}"
 
 
-def _declarator(node: N.Declarator, owner: str) -> str:
+def _declarator(node: nodes.Declarator, owner: str) -> str:
     init = "" if node.initializer is None else f", init={constant(node.initializer)}"
     return f"{owner}.declarator({node.name!r}, {_size(node.dimensions)}{init}{_if('count', node.count)})"
 
 
-def _header(node: N.Function, *, returns: bool) -> str:
+def _header(node: nodes.Function, *, returns: bool) -> str:
     given = [repr(node.name), _parameters(node.parameters, "m.param")]
     if returns:
         given.append(_parameters(node.returns, "m.param"))
@@ -284,13 +287,13 @@ def _header(node: N.Function, *, returns: bool) -> str:
     return ", ".join(given) + kept + _directives(node.directives)
 
 
-def _parameters(parameters: tuple[N.Parameter, ...] | None, call: str) -> str:
+def _parameters(parameters: tuple[nodes.Parameter, ...] | None, call: str) -> str:
     if parameters is None:
         return "None"
     return "[" + ", ".join(f"{call}({_parameter(each)})" for each in parameters) + "]"
 
 
-def _parameter(node: N.Parameter) -> str:
+def _parameter(node: nodes.Parameter) -> str:
     pointer = node.pointer
     ptr = "" if pointer is None else f", ptr={pointer.space or True!r}" + _if("ptr_align", pointer.alignment)
     vector = f", vector={node.vector[1:]}" if node.vector else ""
@@ -300,22 +303,22 @@ def _parameter(node: N.Parameter) -> str:
     return f"{node.name!r}, {_type(node.type)}{size}{kept}"
 
 
-def _directives(directives: tuple[N.HeaderDirective, ...]) -> str:
+def _directives(directives: tuple[nodes.HeaderDirective, ...]) -> str:
     rows = [f"({each.name!r}, {_directive_value(each)})" for each in directives]
     return f", directives=[{', '.join(rows)}]" if rows else ""
 
 
-def _directive_value(node: N.HeaderDirective) -> str:
+def _directive_value(node: nodes.HeaderDirective) -> str:
     if not node.arguments:
         return "True"
     return f"({', '.join(repr(each) if isinstance(each, str) else constant(each) for each in node.arguments)},)"
 
 
-def _directive(node: N.Directive) -> str:
+def _directive(node: nodes.Directive) -> str:
     return ", ".join([repr(node.name), *map(constant, node.arguments), f"terminated={node.terminated}"])
 
 
-def _loc(node: N.Loc) -> str:
+def _loc(node: nodes.Loc) -> str:
     at = node.inlined_at
     place = f"{node.file}, {node.line}, {node.column}"
     if at is None:

@@ -5,6 +5,7 @@
         ├── TraceError              while the body of a kernel runs
         │   ├── NoTraceError        reg, smem, ptx outside a kernel
         │   ├── ForeignRegisterError a register used outside the trace that made it (also RuntimeError)
+        │   ├── HiddenRegisterError a register used where another of its name is meant, or none
         │   ├── TruthValueError     `if reg:` (also TypeError)
         │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
@@ -92,6 +93,10 @@ class ForeignRegisterError(TraceError, RuntimeError):
             f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
             hint="registers live for one trace only; make a new one inside this kernel's body",
         )
+
+
+class HiddenRegisterError(TraceError):
+    """A register used behind the `}` of its scope, or in a scope that declares another of its name."""
 
 
 class TruthValueError(TraceError, TypeError):

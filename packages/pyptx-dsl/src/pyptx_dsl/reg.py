@@ -14,13 +14,11 @@ from pyptx_dsl.registers.operands import PipeRef, alignment, as_count, as_intege
 from pyptx_dsl.registers.register import NegPred, Reg, RegArray, SpecialReg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type
-
 from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
 
 __all__ = [
@@ -65,9 +63,7 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     return trace.array(as_type(dtype), number, name)
 
 
-def bank(
-    name: str, dtype: PtxType, count: int, *, vector: int | None = None, align: int | None = None
-) -> RegArray:
+def bank(name: str, dtype: PtxType, count: int, *, vector: int | None = None, align: int | None = None) -> RegArray:
     """Declare `name0 … name(count-1)` here, by `.reg .dtype name<count>;`, and return them.
 
     `bank("%r", b32, 423)` stands where it is written, its type as it is written, and its names belong to the innermost
@@ -108,10 +104,8 @@ def declare(
     written = tuple([_written_name(name) for name in names])
     if not written:
         raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
-    trace.declare_registers(
-        RegisterDeclaration(kind.name, written, None if vector is None else f"v{vector}", alignment(align))
-    )
-    return tuple([_declared(each, kind, trace) for each in written])
+    word = None if vector is None else f"v{vector}"
+    return trace.declare_registers(RegisterDeclaration(kind.name, written, word, alignment(align)), kind)
 
 
 def _written_name(name: str | tuple[str, int]) -> RegisterName:
@@ -122,10 +116,6 @@ def _written_name(name: str | tuple[str, int]) -> RegisterName:
     if number is None or number < 1:
         raise OperandError(f"a bank needs at least one register, not {count!r}")
     return RegisterName(stem, number)
-
-
-def _declared(written: RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
-    return Reg(written.name, dtype, trace) if written.count is None else RegArray(written.name, written.count, dtype, trace)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:
@@ -161,5 +151,5 @@ def alloc_array(dtype: PtxType, count: int) -> RegArray:
 
 
 def pair(left: Reg | str | Sequence[object], right: Reg | str) -> PipeRef:
-    """Return the pair of destinations `left|right` that `setp`, `shfl.sync` and `elect.sync` take; a list is a vector."""
+    """Return the pair of destinations `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list is a vector."""
     return PipeRef(left, right)

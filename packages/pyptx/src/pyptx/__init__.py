@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyptx.modules import module
 else:
     __getattr__, __dir__ = late_names(
-        __name__, {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "module": "modules", "parser": "parser"}
+        __name__,
+        {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "module": "modules", "parser": "parser"},
     )
 
 __version__ = "0.2.0"

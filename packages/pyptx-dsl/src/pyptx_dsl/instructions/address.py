@@ -25,8 +25,9 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     """Return the address operand `[base]` or `[base+offset]`; nothing is emitted.
 
     `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
-    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol; 0 adds nothing, but in
-    the functions of a `module`, where it is written as it is. Raise OperandError for a register as the offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
+    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is left
+    out, but for the functions of a `module`, where it is written as it is. Raise OperandError for a register as the
+    offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
         raise OperandError(
@@ -63,8 +64,8 @@ class UnifiedOperand:
 def tensor_addr(base: object, *elements: object) -> TensorAddressOperand:
     """Return the operand `[base, elements]` of tensor copies and textures; nothing is emitted.
 
-    `ptx.tensor_addr(map, [x, y])` is `[map, {x, y}]`, and `ptx.tensor_addr("tex", "sampler", [u, v])` is `[tex, sampler,
-    {u, v}]`. Manual: "Tensors", "Texture Instructions: tex".
+    `ptx.tensor_addr(map, [x, y])` is `[map, {x, y}]`, and `ptx.tensor_addr("t", "s", [u, v])` is `[t, s, {u, v}]`.
+    Manual: "Tensors", "Texture Instructions: tex".
     """
     if not elements:
         raise OperandError("a tensor address has coordinates", hint="write ptx.tensor_addr(map, [x, y])")

@@ -65,7 +65,8 @@ def callprototype(
     """Put `.callprototype (returns) _ (params);` here, behind the `ptx.label` that names it.
 
     Parameters come from `ptx.parameter`; `params=None` leaves the parentheses out. Directives are keywords in the order
-    to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label. Manual: "Control Flow Directives: .callprototype".
+    to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label.
+    Manual: "Control Flow Directives: .callprototype".
     """
     given = None if params is None else tuple(params)
     written = directive_nodes(keywords, "ptx.callprototype", directives)

@@ -33,7 +33,7 @@ def written(*, lead: str | None = None, spelling: str | None = None, unchecked: 
 
 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
-    """Return what is said of a statement; raise OperandError for a lead that holds more than white space and comments."""
+    """Return what is said of a statement; raise OperandError for a lead that is more than trivia."""
     if lead is not None and not _is_trivia(lead):
         raise OperandError(f"lead={lead!r} is not white space and comments", hint="comments are // … or /* … */")
     return Deviation(lead, spelling, unchecked)
@@ -59,7 +59,11 @@ def comment(text: str) -> None:
 
 
 def open_scope() -> None:
-    """Put a `{` here; `ptx.close_scope()` ends what it opens. `with ptx.scope():` is both, and nests at most 20 deep."""
+    """Put a `{` here, which `ptx.close_scope()` ends; `with ptx.scope():` is both.
+
+    For what nests deeper than Python allows, 20 blocks in one another, and for scopes that one function opens and
+    another one closes. Manual: "Control Flow Instructions: {}".
+    """
     active("ptx.open_scope").open()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.operands import alignment, as_integer, parse_text
+from pyptx_dsl.registers.operands import alignment, as_integer, parse_text, whole_number
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
@@ -51,9 +51,10 @@ def var(
     `size` counts elements; None is a single one, 0 an array of unknown size (`extern`), a tuple several dimensions.
     `linking` is `extern`, `visible`, `weak` or `common`; a kernel's variables with one, and those in `global` and
     `const`, are declared in front of the entry. `init` is a number, a constant expression (a string, as
-    `"generic(other)+4"`), or a list of them, that nests; of an opaque type, a dictionary of its fields. `vector` is 2, 4 or 8; `count` declares `name0 … name(n-1)`;
-    `attributes` are `"managed"` and `("unified", a, b)`, `also` further declarators of the statement. Nothing is
-    executed. Raise DuplicateNameError for a name that is taken. Manual: "Variables".
+    `"generic(other)+4"`), or a list of them, that nests; of an opaque type, a dictionary of its fields. `vector` is 2,
+    4 or 8; `count` declares `name0 … name(n-1)`; `attributes` are `"managed"` and `("unified", a, b)`; `also` are
+    further names of the declaration, of `ptx.declarator`. Nothing is executed. Raise DuplicateNameError for a name that
+    is taken. Manual: "Variables".
     """
     trace = active("ptx.var")
     node = variable(
@@ -157,7 +158,7 @@ def constant(value: object) -> tree.Operand:
     number = as_integer(value)
     if number is None:
         raise OperandError(f"{value!r} is no constant", hint="pass a number, or a constant expression as a string")
-    return tree.Immediate(str(number))
+    return whole_number(number)
 
 
 def dimensions(name: str, size: Size | tuple[Size, ...]) -> tuple[tree.Operand | None, ...]:
@@ -173,7 +174,7 @@ def _dimension(name: str, size: Size) -> tree.Operand | None:
     number = as_integer(size)
     if number is None or number < 0:
         raise OperandError(f"variable {name!r}: size={size!r} is no number of elements")
-    return tree.Immediate(str(number)) if number else None
+    return whole_number(number) if number else None
 
 
 def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | None:

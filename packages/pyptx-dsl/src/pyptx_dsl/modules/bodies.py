@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ReturnedValueError
@@ -14,19 +15,29 @@ from pyptx_dsl.tracing.trace import Trace, tracing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyptx_dsl.tracing.checker import Forms
     from pyptx_ir.syntax import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What a module's instructions are for, and which of their forms have been accepted."""
+
+    target: str = ""
+    version: tuple[int, int] = (0, 0)
+    forms: Forms = field(default_factory=dict)
 
 
 def traced(
     function: Callable[[], object],
     header: nodes.Function,
     declared: Mapping[str, str],
-    platform: tuple[str, tuple[int, int]],
+    platform: Platform,
     *,
     unchecked: bool,
 ) -> Finished:
-    """Run `function` and return the body; `declared` is what the module's names are, `platform` target and version."""
-    trace = Trace(header.name, *platform)
+    """Run `function` and return the body; `declared` is what the module's names are."""
+    trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
     trace.checker.declared.update(declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):

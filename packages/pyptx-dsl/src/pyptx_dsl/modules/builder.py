@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
 from pyptx_dsl.instructions.calls import parameter
 from pyptx_dsl.instructions.directives import deviation, directive_node, word
-from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
-from pyptx_dsl.instructions.variables import (
-    Attributes,
-    Size,
-    attribute_nodes,
-    constant,
-    declarator,
-    file_node,
-    quotable,
-    variable,
-    written_type,
-)
-from pyptx_dsl.modules.bodies import traced
+from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, quotable
+from pyptx_dsl.modules.bodies import Platform, traced
+from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
 from pyptx_dsl.modules.statements import Statements
 from pyptx_ir.isa.targets import TargetError, find_target
 from pyptx_ir.syntax import nodes
@@ -42,7 +32,7 @@ def module(
     unchecked: bool = False,
     tail: str = "\n",
 ) -> ModuleBuilder:
-    """Begin a module of PTX: `m = module(version=(8, 7), target="sm_90a")`.
+    """Begin a module of PTX, to be written statement by statement.
 
     `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
     written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
@@ -77,7 +67,7 @@ class ModuleBuilder:
         self._statements = Statements()
         self._unchecked = unchecked
         self._tail = tail
-        self._platform: tuple[str, tuple[int, int]] = ("", (0, 0))
+        self._platform = Platform()
 
     # --- what it becomes ------------------------------------------------------------------------------
 
@@ -96,20 +86,20 @@ class ModuleBuilder:
     def version(self, major: int, minor: int) -> None:
         """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten."""
         self._statements.forget_names()
-        self._platform = (self._platform[0], (major, minor))
+        self._platform = Platform(self._platform.target, (major, minor))
         self._statements.append(nodes.Version(major, minor))
 
     def target(self, *names: str) -> None:
-        """Write `.target name, options`; raise ArchError for a name that nobody knows, unless the module is unchecked."""
+        """Write `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked."""
         if not names:
             raise OperandError("a target has a name", hint='write m.target("sm_90a")')
         try:
-            self._platform = (find_target(names[0]).name, self._platform[1])
+            self._platform = Platform(find_target(names[0]).name, self._platform.version)
         except TargetError as error:
             if not self._unchecked:
                 raise ArchError(error.message, hint=f"{error.hint or 'known names: pyptx isa --targets'}; or "
                     "module(…, unchecked=True)") from None  # fmt: skip
-            self._platform = (names[0], self._platform[1])
+            self._platform = Platform(names[0], self._platform.version)
         self._statements.append(nodes.Target(names))
 
     def address_size(self, bits: int) -> None:
@@ -139,98 +129,76 @@ class ModuleBuilder:
         name: str,
         dtype: PtxType | str,
         size: Size | tuple[Size, ...] = None,
-        *,
-        init: object | None = None,
-        align: int | None = None,
-        linking: str | None = None,
-        vector: int | None = None,
-        count: int | None = None,
-        attributes: Attributes = (),
-        also: Sequence[nodes.Declarator] = (),
+        **options: Unpack[VariableOptions],
     ) -> str:
         """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
 
-        `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. `init` is
-        a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests; of an opaque
-        type, a dictionary of its fields (`{"filter_mode": "nearest"}`). `linking` is
-        `extern`, `visible`, `weak` or `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`,
-        `attributes` are `"managed"` and `("unified", a, b)`, `also` further names of the declaration, of `m.declarator`.
-        Raise DuplicateNameError for a name that the module has. Manual: "Variables".
+        `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. Types
+        without a name in `pyptx.types` are strings, `"texref"`. Raise DuplicateNameError for a name that the module
+        has. Manual: "Variables".
         """
-        first = declarator(name, size, init=init, count=count, dtype=dtype)
-        node = variable(
-            space,
-            written_type(dtype),
-            (first, *also),
-            align=align,
-            linking=linking,
-            vector=vector,
-            attributes=attributes,
-        )
+        node = variable_node(space, name, dtype, size, options)
         self._statements.declare_variable(node)
         self._statements.append(node)
         return name
 
+    def global_(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.global` variable, as `var` does: `m.global_("lut", u32, 4, init=[1, 2, 3, 4], align=16)`."""
+        return self.var("global", name, dtype, size, **options)
+
+    def const(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.const` variable, as `var` does."""
+        return self.var("const", name, dtype, size, **options)
+
+    def shared(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.shared` variable, as `var` does; with `size=0, linking="extern"`, the dynamic shared memory."""
+        return self.var("shared", name, dtype, size, **options)
+
     # --- functions --------------------------------------------------------------------------------------
 
     def entry(
-        self,
-        name: str,
-        params: Sequence[nodes.Parameter] | None = (),
-        *,
-        linking: str | None = None,
-        visible: bool = False,
-        attributes: Attributes = (),
-        directives: Sequence[tuple[str, object]] = (),
-        brace: str = "\n",
-        **keywords: Unpack[HeaderDirectives],
+        self, name: str, params: Sequence[nodes.Parameter] | None = (), **options: Unpack[FunctionOptions]
     ) -> Callable[[Callable[[], object]], str]:
         """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
 
             @m.entry("scale", [m.param("X", u64)], visible=True, maxntid=(128,))
             def scale(): ...
 
-        `params=None` leaves the parentheses out. Directives are keywords in the order to be written; where one comes
-        twice, `directives` are pairs in front of them. `brace` is the white space before `{`. Raise whatever the body
-        raises, at its line. Manual: "Kernel and Function Directives: .entry".
+        `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
+        Function Directives: .entry".
         """
-        header = nodes.Function(
-            "entry",
-            name,
-            None if params is None else tuple(params),
-            linking=_linking(linking, visible=visible),
-            attributes=attribute_nodes(attributes),
-            directives=directive_nodes(keywords, "m.entry", directives),
-        )
-        return self._definition(header, brace)
+        return self._definition(header("entry", name, params, (), options), options.get("brace", "\n"))
 
     def func(
         self,
         name: str,
         params: Sequence[nodes.Parameter] | None = (),
         returns: Sequence[nodes.Parameter] = (),
-        *,
-        linking: str | None = None,
-        visible: bool = False,
-        attributes: Attributes = (),
-        directives: Sequence[tuple[str, object]] = (),
-        brace: str = "\n",
-        **keywords: Unpack[HeaderDirectives],
+        **options: Unpack[FunctionOptions],
     ) -> Callable[[Callable[[], object]], str]:
         """Define a device function, like `entry`; `returns` are its return parameters.
 
         Manual: "Kernel and Function Directives: .func".
         """
-        header = nodes.Function(
-            "func",
-            name,
-            None if params is None else tuple(params),
-            tuple(returns),
-            linking=_linking(linking, visible=visible),
-            attributes=attribute_nodes(attributes),
-            directives=directive_nodes(keywords, "m.func", directives),
-        )
-        return self._definition(header, brace)
+        return self._definition(header("func", name, params, returns, options), options.get("brace", "\n"))
 
     def declare(
         self,
@@ -238,44 +206,30 @@ class ModuleBuilder:
         name: str,
         params: Sequence[nodes.Parameter] | None = (),
         returns: Sequence[nodes.Parameter] = (),
-        *,
-        linking: str | None = None,
-        attributes: Attributes = (),
-        directives: Sequence[tuple[str, object]] = (),
-        **keywords: Unpack[HeaderDirectives],
+        **options: Unpack[FunctionOptions],
     ) -> str:
         """Declare a function that is defined elsewhere, or further down, and return its name.
 
-        `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("status", b32)], linking="extern")`.
+        `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("r", b32)], linking="extern")`.
         """
         if kind not in {"func", "entry"}:
             raise OperandError(f"{kind!r} is no kind of function", hint='"func" or "entry"')
-        header = nodes.Function(
-            kind,
-            name,
-            None if params is None else tuple(params),
-            tuple(returns),
-            linking=_linking(linking),
-            attributes=attribute_nodes(attributes),
-            directives=directive_nodes(keywords, "m.declare", directives),
-        )
+        node = header(kind, name, params, returns, options)
         self._statements.declare_function(name, kind, defined=False)
-        self._statements.append(header)
+        self._statements.append(node)
         return name
 
-    def _definition(self, header: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
+    def _definition(self, head: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
         comment, said = self._statements.take_deviation()
-        self._statements.declare_function(header.name, header.kind, defined=True)
+        self._statements.declare_function(head.name, head.kind, defined=True)
 
         def define(body: Callable[[], object]) -> str:
-            finished = traced(
-                body, header, self._statements.declared, self._platform, unchecked=self._unchecked
-            )
+            finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
             for node in finished.globals:
                 self._statements.append(node)
-            whole = replace(header, body=replace(finished.body, lead=brace))
+            whole = replace(head, body=replace(finished.body, lead=brace))
             self._statements.append_definition(whole, comment, said)
-            return header.name
+            return head.name
 
         return define
 
@@ -331,12 +285,3 @@ class ModuleBuilder:
     def label(self, name: str) -> None:
         """Write a label of a section, `name:`."""
         self._statements.append_data(nodes.Label(name, lead="\n"))
-
-
-def _linking(linking: str | None, *, visible: bool = False) -> str | None:
-    """Return the linking directive of a function; raise OperandError for one that there is not."""
-    if linking not in {None, "visible", "extern", "weak"}:
-        raise OperandError(f"linking={linking!r}", hint="a function is visible, extern or weak")
-    if visible and linking not in {None, "visible"}:
-        raise OperandError(f"a function is visible or {linking}, not both")
-    return "visible" if visible else linking

@@ -1,33 +1,75 @@
 """The names of one trace: who holds them, and what the checker knows of them, scope by scope.
 
-A `{ … }` of PTX is a scope: what is declared in it may have a name of outside, and is forgotten behind its brace. What a
-trace declares at the head of the body, or in front of the entry, is visible everywhere, so its name must be free in all.
+A `{ … }` of PTX is a scope: what is declared in it may have a name of outside, and is forgotten behind its brace. What
+a trace declares at the head of the body, or in front of the entry, is visible everywhere: its name must be free in all.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.errors import DuplicateNameError
+from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from pyptx_dsl.registers.handle import Handle
+    from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
 
 _COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
 
 
-class NameScope:
-    """The names that one `{ … }` declares; `hidden` is what the checker knew them as outside, None for nothing."""
+class Hiding:
+    """Stands for the trace of a register while its name means another one, or nothing; any use of it raises."""
 
-    __slots__ = ("hidden", "taken")
+    __slots__ = ("_hint", "_register", "_why")
+
+    def __init__(self, register: str, why: str, hint: str) -> None:
+        """Word the error that a use of the register is."""
+        self._register = register
+        self._why = why
+        self._hint = hint
+
+    @property
+    def name(self) -> str:
+        """Raise HiddenRegisterError: who finds a register of another trace asks for its name."""
+        raise HiddenRegisterError(f"register {self._register} {self._why}", hint=self._hint)
+
+
+class NameScope:
+    """The names that one `{ … }` declares, and the registers among them.
+
+    `hidden` is what the checker knew the names as outside, None for nothing; `covered` are registers of outside that
+    have the names of others here, with their traces.
+    """
+
+    __slots__ = ("covered", "hidden", "registers", "taken")
 
     def __init__(self) -> None:
         """Start with no name."""
         self.taken: set[str] = set()
+        self.registers: list[Handle] = []
         self.hidden: dict[str, str | None] = {}
+        self.covered: list[tuple[Handle, Trace]] = []
+
+    def hide(self, register: Handle) -> None:
+        """Refuse a register of outside, while this scope is open."""
+        why = "is hidden here: this scope declares another register of that name"
+        self.covered.append((register, register.trace))
+        _hide(register, why, "give one of the two another name")
+
+    def close(self) -> None:
+        """Refuse the registers from now on, and admit those of outside again."""
+        for register in self.registers:
+            _hide(register, "is not declared here: its scope is closed", "declare it outside of that scope")
+        for register, trace in self.covered:
+            register.trace = trace
+
+
+def _hide(register: Handle, why: str, hint: str) -> None:
+    register.trace = cast("Trace", Hiding(register.raw_name, why, hint))
 
 
 class Names:
@@ -71,7 +113,20 @@ class Names:
         self._taken.update(names)
         if scope is not self._scopes[0]:
             scope.hidden.update([(name, self._declared.get(name)) for name in names])
+            self._cover(scope, names)
         self._declared.update(dict.fromkeys(names, kind))
+
+    def hold(self, registers: Iterable[Handle]) -> None:
+        """Note the registers whose names the innermost scope declares."""
+        self._scopes[-1].registers.extend(registers)
+
+    def _cover(self, scope: NameScope, names: Collection[str]) -> None:
+        """Hide the registers of outer scopes that have one of these names."""
+        for outer in self._scopes[:-1]:
+            if not outer.taken.isdisjoint(names):
+                for register in outer.registers:
+                    if register.raw_name in names:
+                        scope.hide(register)
 
     def define_label(self, name: str) -> None:
         """Take a label in the innermost scope; raise DuplicateNameError when it has that name."""
@@ -117,6 +172,7 @@ class Names:
     def leave(self) -> None:
         """Close the innermost scope: what it declared is forgotten, what it hid is known again."""
         scope = self._scopes.pop()
+        scope.close()
         for name, before in scope.hidden.items():
             if before is None:
                 self._declared.pop(name, None)

@@ -22,40 +22,33 @@ from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
 from pyptx_dsl.tracing.deviations import Deviation
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
+from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from types import FrameType
 
+    from pyptx_dsl.tracing.checker import Forms
     from pyptx_dsl.types import PtxType
 
 __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
 
-class Scope:
-    """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
-
-    __slots__ = ("close_comment", "close_lead", "indent", "lead", "nodes", "sites")
-
-    def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope whose statements stand `indent` tabs deep."""
-        self.indent = indent
-        self.lead = lead
-        self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
-        self.sites: list[Site] = []
-        self.close_comment = ""
-        self.close_lead = "\n" if indent == 1 else lead
-
-
 class Trace:
     """Everything that the body of one kernel emits."""
 
-    def __init__(self, name: str = "kernel", target: str = "sm_90a", version: tuple[int, int] = (8, 5)) -> None:
-        """Start an empty trace for the entry `name`."""
+    def __init__(
+        self,
+        name: str = "kernel",
+        target: str = "sm_90a",
+        version: tuple[int, int] = (8, 5),
+        forms: Forms | None = None,
+    ) -> None:
+        """Start an empty trace for the entry `name`; `forms` are what the checker has accepted for others."""
         self.name = name
         self.target = target
         self.version = version
@@ -63,7 +56,7 @@ class Trace:
         self.recorder = Recorder()
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
-        self.checker = Checker(target, version)
+        self.checker = Checker(target, version, forms)
         self.names = Names(name, self.checker.declared)
         self.exact = False
         """Whether nothing may be left out of what is written, nor moved: `[x+0]`, variables at their place."""
@@ -85,7 +78,8 @@ class Trace:
         self._lead = "\n\t"
         self._comment = ""
         self._deviation: Deviation | None = None
-        self._check = self._checks = self.checker.check
+        self._checks: Callable[[nodes.Instruction], None] = self.checker.check
+        self._check = self._checks
         self._closed = False
         self._promises = 0
         self._append = self.root_scope.nodes.append
@@ -264,13 +258,17 @@ class Trace:
         self.checker.declared.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
         return registers
 
-    def declare_registers(self, node: nodes.RegisterDeclaration) -> None:
+    def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
         """Append a `.reg`: its names belong to the innermost scope, and no bank of the trace uses them."""
         for each in node.names:
             self.banks.reserve(each)
         for names, kind in register_kinds(node):
             self.names.declare(names, kind)
         self.append(node)
+        declared = tuple([_registers(each, dtype, self) for each in node.names])
+        for each in declared:
+            self.names.hold((each,) if isinstance(each, Reg) else each)
+        return declared
 
     def new_label(self, hint: str = "L") -> str:
         """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
@@ -367,12 +365,19 @@ class Trace:
 _AS_USUAL = Deviation()
 
 
-def _unchecked(_: nodes.Instruction) -> None:
-    """Hold nothing against the table."""
+def _unchecked(_: nodes.Instruction) -> None: ...
+
+
+def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
+    if declared.count is None:
+        return Reg(declared.name, dtype, trace)
+    return RegArray(declared.name, declared.count, dtype, trace)
 
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
+    if node.lead == lead:
+        return node
     from dataclasses import replace
 
     return replace(node, lead=lead)
