@@ -125,7 +125,7 @@ class Trace:
             case nodes.Label(name=name):
                 self.names.define_label(name)
                 self.label_count += 1
-                node = _placed(node, "\n" + "\t" * (len(self._scopes) - 1))
+                node = nodes.Label(name, lead="\n" + "\t" * (len(self._scopes) - 1), raw=node.raw)
             case nodes.Variable(declarators=declarators):
                 self.names.declare(declared_names(declarators), variable_kind(node))
                 node = _placed(node, self._lead)
@@ -266,8 +266,8 @@ class Trace:
             self.names.declare(names, kind)
         self.append(node)
         declared = tuple([_registers(each, dtype, self) for each in node.names])
-        for each in declared:
-            self.names.hold((each,) if isinstance(each, Reg) else each)
+        for registers in declared:
+            self.names.hold((registers,) if isinstance(registers, Reg) else registers)
         return declared
 
     def new_label(self, hint: str = "L") -> str:

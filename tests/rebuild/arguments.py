@@ -1,12 +1,13 @@
-"""Operands as Python expressions of public names."""
+"""Operands, and the arguments of declarations, as Python expressions of public names."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_ir.syntax import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,3 +102,82 @@ def constant(operand: tree.Operand | str | None) -> str:
             return f"[{', '.join(map(constant, elements))}]"
         case _:
             return repr(spell(operand))
+
+
+def texts(values: Iterable[str]) -> str:
+    """Return strings with commas between them."""
+    return ", ".join(map(repr, values))
+
+
+def arguments_of(node: nodes.Directive) -> str:
+    """Return the name and the arguments of a directive."""
+    return ", ".join([repr(node.name), *map(constant, node.arguments)])
+
+
+def function(node: nodes.Function) -> str:
+    """Return the arguments of a function behind its name."""
+    kept = keywords(linking=node.linking) + attributes(node.attributes)
+    given = parameters(node, "m.param")
+    return (given if node.kind == "func" or node.body is None else given.replace(", returns=[]", "")) + kept
+
+
+def parameters(node: nodes.Function | nodes.CallPrototype, call: str) -> str:
+    """Return the parameters, returned ones and directives of a header."""
+    listed = "None" if node.parameters is None else f"[{', '.join(parameter(each, call) for each in node.parameters)}]"
+    returns = ", ".join(parameter(each, call) for each in node.returns)
+    rows = ", ".join(f"({each.name!r}, {value(each)})" for each in node.directives)
+    return f"{listed}, returns=[{returns}]" + (f", directives=[{rows}]" if rows else "")
+
+
+def value(node: nodes.HeaderDirective) -> str:
+    """Return the arguments of a directive of a header, or that it has none."""
+    rows = [repr(each) if isinstance(each, str) else constant(each) for each in node.arguments]
+    return f"({', '.join(rows)},)" if rows else "True"
+
+
+def parameter(node: nodes.Parameter, call: str) -> str:
+    """Return the call that makes a parameter."""
+    at = node.pointer
+    pointer = "" if at is None else keywords(ptr=at.space or True, ptr_align=at.alignment)
+    vector = node.vector and int(node.vector[1:])
+    kept = keywords(align=node.alignment, vector=vector, space=None if node.space == "param" else node.space)
+    return f"{call}({node.name!r}, {kind(node.type)}, {size(node)}{pointer}{kept}{attributes(node.attributes)})"
+
+
+def variable(node: nodes.Variable, owner: str) -> str:
+    """Return the arguments of a variable behind its state space."""
+    first, *others = node.declarators
+    named = [repr(first.name), kind(node.type)]
+    init = "" if first.initializer is None else f", init={constant(first.initializer)}"
+    also = f", also=[{', '.join(declarator(each, owner) for each in others)}]" if others else ""
+    vector = node.vector and int(node.vector[1:])
+    kept = keywords(align=node.alignment, linking=node.linking, count=first.count, vector=vector)
+    listed = ", ".join(named if owner == "m" else named[::-1])
+    return f"{listed}, {'' if owner == 'm' else 'size='}{size(first)}{init}{kept}{attributes(node.attributes)}{also}"
+
+
+def declarator(node: nodes.Declarator, owner: str) -> str:
+    """Return the call that makes a further name of a declaration."""
+    init = "" if node.initializer is None else f", init={constant(node.initializer)}"
+    return f"{owner}.declarator({node.name!r}, {size(node)}{init}{keywords(count=node.count)})"
+
+
+def kind(name: str) -> str:
+    """Return a type; those without a name in Python are strings."""
+    return name if name in BY_NAME else repr(name)
+
+
+def size(node: nodes.Declarator | nodes.Parameter) -> str:
+    """Return the dimensions of an array."""
+    return f"({', '.join(map(constant, node.dimensions))},)" if node.dimensions else "None"
+
+
+def attributes(given: tuple[nodes.Attribute, ...]) -> str:
+    """Return the keyword of `.attribute(…)`."""
+    rows = [f"({each.name!r}, {''.join(f'{constant(one)}, ' for one in each.arguments)})" for each in given]
+    return f", attributes=[{', '.join(rows)}]" if rows else ""
+
+
+def keywords(**values: object) -> str:
+    """Return the keywords that have a value."""
+    return "".join([f", {name}={value!r}" for name, value in values.items() if value is not None])
