@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from pyptx_dsl.errors import KeywordError, close
 from pyptx_dsl.instructions.variables import constant, quotable
+from pyptx_dsl.registers.operands import as_items
 from pyptx_ir.syntax.nodes import HeaderDirective
 
 if TYPE_CHECKING:
@@ -56,4 +57,5 @@ def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective
 
 
 def _items(value: object) -> Sequence[object]:
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
+    items = as_items(value)
+    return (value,) if items is None else items

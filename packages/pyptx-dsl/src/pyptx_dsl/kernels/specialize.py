@@ -12,7 +12,7 @@ from pyptx_dsl.contract.parameters import entry_parameters
 from pyptx_dsl.contract.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
 from pyptx_dsl.mistakes.misuse import worded
-from pyptx_dsl.origin import show
+from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, Line, finish
@@ -117,14 +117,9 @@ def _refuse_self(declaration: Declaration) -> None:
 
 def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
     """Return the error for a kernel's function that returns a value, at its last `return`."""
-    import dis
-
-    code = declaration.function.__code__
-    returns = [each.positions for each in dis.get_instructions(code) if each.opname.startswith("RETURN")]
-    lines = [place.lineno for place in returns if place is not None and place.lineno is not None]
     return ReturnedValueError(
         f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
-        where=show(code.co_filename, max(lines, default=code.co_firstlineno), code.co_qualname),
+        where=last_return(declaration.function.__code__),
         hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
     )
 

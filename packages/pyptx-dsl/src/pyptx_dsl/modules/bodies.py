@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ReturnedValueError
 from pyptx_dsl.mistakes.misuse import worded
+from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax import nodes
 
 
+def _no_forms() -> Forms:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """What a module's instructions are for, and which of their forms have been accepted."""
 
     target: str = ""
     version: tuple[int, int] = (0, 0)
-    forms: Forms = field(default_factory=dict)
+    forms: Forms = field(default_factory=_no_forms)
 
 
 def traced(
@@ -48,8 +53,10 @@ def traced(
         with tracing(trace), worded():
             returned = function()
         if returned is not None:
+            code = getattr(function, "__code__", None)
             raise ReturnedValueError(
                 f"the body of {header.name!r} returns {returned!r}, which is lost",
+                where=None if code is None else last_return(code),
                 hint="a device function returns by st.param to a parameter of its returns=[…]",
             )
         return finish(trace)

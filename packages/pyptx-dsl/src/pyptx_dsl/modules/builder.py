@@ -220,6 +220,11 @@ class ModuleBuilder:
         return name
 
     def _definition(self, head: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
+        if not self._unchecked and not (self._platform.target and self._platform.version[0]):
+            raise ArchError(
+                f"the module has no .version and .target yet, by which {head.name!r} is checked",
+                hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
+            )
         comment, said = self._statements.take_deviation()
         self._statements.declare_function(head.name, head.kind, defined=True)
 

@@ -79,7 +79,7 @@ class Trace:
         self._comment = ""
         self._deviation: Deviation | None = None
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
-        self._check = self._checks
+        self._check: Callable[[nodes.Instruction], None] = self._checks
         self._closed = False
         self._promises = 0
         self._append = self.root_scope.nodes.append
