@@ -249,8 +249,8 @@ def file_(file_idx: int, filename: str) -> None:
 def file_node(index: object, name: str, timestamp: int | None = None, size: int | None = None) -> nodes.File:
     """Return a `.file`; raise OperandError for an index or a name that it cannot have."""
     number = as_integer(index)
-    if number is None or number < 0:
-        raise OperandError(f"ptx.file_: {index!r} is no file index", hint="indices count from 1")
+    if number is None or number < 1:
+        raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 
 

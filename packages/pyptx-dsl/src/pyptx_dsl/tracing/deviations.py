@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import SpellingError
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax import nodes
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+@value
+class Deviation(Value):
     """`lead` stands in front of the statement, `spelling` is its text; None is what canonical text has there."""
 
     lead: str | None = None

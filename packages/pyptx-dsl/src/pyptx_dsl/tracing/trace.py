@@ -39,7 +39,12 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
 
 class Trace:
-    """Everything that the body of one kernel emits."""
+    """Everything that the body of one kernel emits.
+
+    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place.
+    """
+
+    exact = False
 
     def __init__(
         self,
@@ -58,8 +63,6 @@ class Trace:
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
         self.names = Names(name, self.checker.declared)
-        self.exact = False
-        """Whether nothing may be left out of what is written, nor moved: `[x+0]`, variables at their place."""
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
         self.array_parameters: frozenset[str] = frozenset()
