@@ -9,6 +9,7 @@ from pyptx import kernel, module, ptx, reg
 from pyptx.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u16, u32, u64
 from pyptx_dsl.errors import (
     ArchError,
+    CallError,
     ControlFlowError,
     DslError,
     DuplicateNameError,
@@ -482,6 +483,12 @@ def test_registers_live_in_one_function() -> None:
         (lambda m: m.declare("func", "f", visible=True, linking="weak"), OperandError, "not both"),
         (lambda m: m.entry("f", maxtnid=1), KeywordError, "maxntid"),
         (lambda m: (m.entry("f"), m.entry("f")), DuplicateNameError, "'f'"),
+        (lambda m: m.entry(lambda: None), OperandError, "comes first"),
+        (lambda m: m.entry("f")(lambda x: x), CallError, "without arguments"),
+        (lambda m: m.entry("f")(3), CallError, "not 3"),
+        (lambda m: m.global_("my table", u32), OperandError, "'my table' is no name"),
+        (lambda m: m.alias("f", "2g"), OperandError, "'2g' is no name"),
+        (lambda m: m.param("a b", u32), OperandError, "'a b' is no name"),
         (lambda m: m.data(b8, 1), ControlFlowError, "no section is open"),
         (lambda m: m.file(1, 'a"b'), OperandError, "cannot be spelt"),
         (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "m.written"),
@@ -494,6 +501,14 @@ def test_a_mistake_in_a_module_is_an_error(
     with pytest.raises(kind, match=re.escape(message)) as caught:
         write(fresh())
     assert "<lambda>" in str(caught.value)
+
+
+def test_a_header_needs_a_body() -> None:
+    m = fresh()
+    m.entry("forgotten")  # the culprit
+    with pytest.raises(ControlFlowError, match="'forgotten' has a header and no body") as caught:
+        m.ptx()
+    assert "the culprit" in str(caught.value)
 
 
 def test_sections_hold_data_alone() -> None:

@@ -11,6 +11,7 @@ from pyptx_dsl.instructions.variables import (
     Size,
     attribute_nodes,
     dimensions,
+    identifier,
     vector_word,
     written_type,
 )
@@ -120,7 +121,7 @@ def parameter(
     pointer = nodes.Pointer(ptr if isinstance(ptr, str) else None, alignment(ptr_align)) if ptr else None
     return nodes.Parameter(
         written_type(dtype),
-        name,
+        name if name in {"", "_"} else identifier(name, "a parameter"),
         space,
         alignment(align),
         vector_word(vector),

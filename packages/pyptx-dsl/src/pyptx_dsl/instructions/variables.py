@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
@@ -30,6 +31,7 @@ _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
 _FILES = "ptx.variables.files"
+_NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
 
 
 def var(
@@ -84,8 +86,7 @@ def declarator(
     dtype: PtxType | str | None = None,
 ) -> nodes.Declarator:
     """Return one more name for a declaration, `name<count>[size] = init`; `dtype` spells the numbers of `init`."""
-    if not name:
-        raise OperandError("a variable needs a name")
+    identifier(name, "a variable")
     number = None if count is None else _positive(f"count={count!r}", count)
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
 
@@ -138,6 +139,15 @@ def vector_word(vector: int | None) -> str | None:
     if vector not in {None, 2, 4, 8}:
         raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements")
     return None if vector is None else f"v{vector}"
+
+
+def identifier(name: object, what: str) -> str:
+    """Return a name; raise OperandError for what is none in PTX. Manual: "Identifiers"."""
+    if not isinstance(name, str):
+        raise OperandError(f"{what} has a name, not {name!r}", hint="its name comes first, as a string")
+    if not _NAME.match(name):
+        raise OperandError(f"{name!r} is no name of {what}", hint="letters, digits, _ and $; no digit first")
+    return name
 
 
 def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:

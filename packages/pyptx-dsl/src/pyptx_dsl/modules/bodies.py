@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import ReturnedValueError
+from pyptx_dsl.errors import CallError, ReturnedValueError
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
@@ -42,6 +42,7 @@ def traced(
     unchecked: bool,
 ) -> Finished:
     """Run `function` and return the body; `declared` is what the module's names are."""
+    _refuse_arguments(function, header.name)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
     trace.checker.declared.update(declared)
@@ -53,10 +54,24 @@ def traced(
         with tracing(trace), worded():
             returned = function()
         if returned is not None:
-            code = getattr(function, "__code__", None)
-            raise ReturnedValueError(
-                f"the body of {header.name!r} returns {returned!r}, which is lost",
-                where=None if code is None else last_return(code),
-                hint="a device function returns by st.param to a parameter of its returns=[…]",
-            )
+            raise _returned(function, header.name, returned)
         return finish(trace)
+
+
+def _refuse_arguments(function: object, name: str) -> None:
+    """Raise CallError for what cannot be called without arguments."""
+    code, defaults = getattr(function, "__code__", None), getattr(function, "__defaults__", None)
+    if not callable(function) or (code is not None and code.co_argcount > len(defaults or ())):
+        raise CallError(
+            f"the body of {name!r} is a function without arguments, not {function!r}",
+            hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
+        )
+
+
+def _returned(function: object, name: str, value: object) -> ReturnedValueError:
+    code = getattr(function, "__code__", None)
+    return ReturnedValueError(
+        f"the body of {name!r} returns {value!r}, which is lost",
+        where=None if code is None else last_return(code),
+        hint="a device function returns by st.param to a parameter of its returns=[…]",
+    )

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
 from pyptx_dsl.instructions.calls import parameter
 from pyptx_dsl.instructions.directives import deviation, directive_node, word
-from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, quotable
+from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, identifier, quotable
 from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
 from pyptx_dsl.modules.statements import Statements
+from pyptx_dsl.origin import at_instruction, user_frame
 from pyptx_ir.isa.targets import TargetError, find_target
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+    from types import CodeType
 
     from pyptx_dsl.types import PtxType
+
+    Place: TypeAlias = tuple[CodeType, int, int] | None
 
 __all__ = ["ModuleBuilder", "module"]
 
@@ -57,7 +61,7 @@ class ModuleBuilder:
     exactly what they call: no register is declared and no `ret` is added that nobody wrote.
     """
 
-    __slots__ = ("_platform", "_statements", "_tail", "_unchecked")
+    __slots__ = ("_bodiless", "_platform", "_statements", "_tail", "_unchecked")
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
@@ -68,11 +72,18 @@ class ModuleBuilder:
         self._unchecked = unchecked
         self._tail = tail
         self._platform = Platform()
+        self._bodiless: dict[str, Place] = {}
 
     # --- what it becomes ------------------------------------------------------------------------------
 
     def module(self) -> nodes.Module:
-        """Return the tree of what has been written so far."""
+        """Return the tree of what has been written so far; raise ControlFlowError for a function without a body."""
+        for name, place in self._bodiless.items():
+            raise ControlFlowError(
+                f"{name!r} has a header and no body",
+                where=place and at_instruction(*place),
+                hint="write the call above the function that is its body, as a decorator; m.declare has no body",
+            )
         return nodes.Module(tuple(self._statements.body), tail=self._tail)
 
     def ptx(self) -> str:
@@ -227,8 +238,11 @@ class ModuleBuilder:
             )
         comment, said = self._statements.take_deviation()
         self._statements.declare_function(head.name, head.kind, defined=True)
+        frame = user_frame()
+        self._bodiless[head.name] = frame and (frame.f_code, frame.f_lineno, frame.f_lasti)
 
         def define(body: Callable[[], object]) -> str:
+            self._bodiless.pop(head.name, None)
             finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
             for node in finished.globals:
                 self._statements.append(node)
@@ -242,7 +256,8 @@ class ModuleBuilder:
 
     def alias(self, name: str, aliasee: str) -> None:
         """Write `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
-        self._statements.append(nodes.Alias(name, aliasee))
+        names = [identifier(each, "a function") for each in (name, aliasee)]
+        self._statements.append(nodes.Alias(*names))
 
     def file(self, index: int, name: str, timestamp: int | None = None, size: int | None = None) -> None:
         """Write `.file index "name"`, which `ptx.loc` counts on. Manual: "Debugging Directives: .file"."""

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, TypedDict
 
 from pyptx_dsl.errors import KeywordError, OperandError, close
 from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
-from pyptx_dsl.instructions.variables import Attributes, Size, attribute_nodes, declarator, variable, written_type
+from pyptx_dsl.instructions.variables import (
+    Attributes,
+    Size,
+    attribute_nodes,
+    declarator,
+    identifier,
+    variable,
+    written_type,
+)
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
@@ -81,7 +89,7 @@ def header(
     keywords = {keyword: value for keyword, value in options.items() if keyword not in own}
     return nodes.Function(
         kind,
-        name,
+        identifier(name, f"a function (.{kind})"),
         None if params is None else tuple(params),
         tuple(returns),
         linking=_linking(options),
