@@ -102,7 +102,7 @@ def _argument(value: object) -> Operand | str:
 @lru_cache(maxsize=4096)
 def word(text: str) -> Operand:
     """Return what a text stands for where words may have dots, as in directives and sections: `.debug_str+4`."""
-    if _WORD.match(text):
+    if _WORD.match(text) and text != "WARP_SZ":
         return tree.Symbol(text)
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements
 
