@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx import kernel, module, ptx, reg
+from pyptx import kernel, module, ptx, reg, smem
 from pyptx.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u16, u32, u64
 from pyptx_dsl.errors import (
     ArchError,
@@ -113,6 +113,36 @@ def test_a_module_assembles() -> None:
         ptx.ret()
 
     assert assemble(m.ptx(), "sm_90a").cubin
+
+
+@pytest.mark.ptxas
+def test_what_bodies_ask_for_stands_before_their_functions() -> None:
+    m = module(version=(8, 0), target="sm_90a")
+    for name in ("first", "second"):
+
+        @m.entry(name, [m.param("p", u64)], visible=True)
+        def k() -> None:
+            tile = smem.alloc(f32, 16)
+            x = reg.scalar(f32, init=1.0)
+            tile[1] = x + x
+            ptx.inst.st.shared.f32(ptx.addr(tile, 0), x)
+            ptx.printf("here %f", x)
+            ptx.ret()
+
+    text = m.ptx()
+    assert text.count("vprintf(") == 1
+    assert text.index("printf_text_1") > text.index("entry first")
+    assert parse(text) == m.module()
+    assert assemble(text, "sm_90a").cubin
+
+
+def test_comments_behind_the_last_statement_are_kept() -> None:
+    m = module(version=(8, 0))
+    m.comment("the end")
+    assert m.ptx() == m.ptx() == ".version 8.0\n// the end\n"
+    m.written(lead=" ")
+    with pytest.raises(ControlFlowError, match="no statement has come"):
+        m.ptx()
 
 
 def test_functions_have_directives_in_the_order_of_their_keywords() -> None:
@@ -491,7 +521,7 @@ def test_registers_live_in_one_function() -> None:
         (lambda m: m.param("a b", u32), OperandError, "'a b' is no name"),
         (lambda m: m.data(b8, 1), ControlFlowError, "no section is open"),
         (lambda m: m.file(1, 'a"b'), OperandError, "cannot be spelt"),
-        (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "m.written"),
+        (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "no statement has come"),
         (lambda m: (m.written(spelling=".file 2"), m.file(1, "a")), SpellingError, "no PTX"),
     ],
 )

@@ -45,7 +45,7 @@ def traced(
     _refuse_arguments(function, header.name)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
-    trace.checker.declared.update(declared)
+    trace.names.surround(declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)
     if unchecked:

@@ -84,7 +84,7 @@ class ModuleBuilder:
                 where=place and at_instruction(*place),
                 hint="write the call above the function that is its body, as a decorator; m.declare has no body",
             )
-        return nodes.Module(tuple(self._statements.body), tail=self._tail)
+        return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
 
     def ptx(self) -> str:
         """Return the text of what has been written so far."""
@@ -244,8 +244,7 @@ class ModuleBuilder:
         def define(body: Callable[[], object]) -> str:
             self._bodiless.pop(head.name, None)
             finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
-            for node in finished.globals:
-                self._statements.append(node)
+            self._statements.append_globals(finished.globals)
             whole = replace(head, body=replace(finished.body, lead=brace))
             self._statements.append_definition(whole, comment, said)
             return head.name

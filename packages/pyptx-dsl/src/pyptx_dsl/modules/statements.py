@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
-from pyptx_dsl.tracing.deviations import Deviation, spelled
+from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_ir.syntax import nodes
 
@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Data = nodes.SectionData | nodes.Label
-NodeT = TypeVar("NodeT", bound=nodes.Statement)
 
 _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
-_AS_USUAL = Deviation()
 
 
 class Statements:
     """What a module holds so far. `declared` is what its names are, as the instruction checker asks."""
 
-    __slots__ = ("_comment", "_defined", "_deviation", "body", "declared", "section")
+    __slots__ = ("_defined", "_next", "body", "declared", "section")
 
     def __init__(self) -> None:
         """Start empty."""
@@ -31,8 +29,7 @@ class Statements:
         self.section: list[Data] | None = None
         self.declared: dict[str, str] = {}
         self._defined: set[str] = set()
-        self._comment = ""
-        self._deviation: Deviation | None = None
+        self._next = NextStatement()
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
@@ -57,7 +54,7 @@ class Statements:
         if self.section is None:
             raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
         comment, said = self.take_deviation()
-        if comment or said is not _AS_USUAL:
+        if comment or said is not AS_USUAL:
             raw = None if said.spelling is None else spelled(node, said.spelling)
             lead = node.lead if said.lead is None else said.lead
             node = replace(node, lead=lead if not comment else f"\n{comment}{lead.lstrip()}", raw=raw)
@@ -79,21 +76,20 @@ class Statements:
 
     def comment(self, text: str) -> None:
         """Put lines of comment in front of what comes next."""
-        self._comment += "".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]])
+        self._next.comment("".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]]))
 
     def deviate(self, deviation: Deviation) -> None:
         """Say something of the next statement."""
-        if self._deviation is not None:
-            raise ControlFlowError(
-                "no statement has come since the last m.written", hint="say all of a statement in one call"
-            )
-        self._deviation = deviation
+        self._next.deviate(deviation)
+
+    def tail(self, usual: str) -> str:
+        """Return what stands behind the last statement: `usual`, or the comments that no statement follows."""
+        comment = self._next.end()
+        return f"\n{comment}" if comment else usual
 
     def take_deviation(self) -> tuple[str, Deviation]:
         """Take what was said of the next statement: the comments, and how it deviates."""
-        comment, self._comment = self._comment, ""
-        deviation, self._deviation = self._deviation or _AS_USUAL, None
-        return comment, deviation
+        return self._next.take()
 
     # --- names --------------------------------------------------------------------------------------
 
@@ -101,6 +97,18 @@ class Statements:
         """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
         for name in declared_names(node.declarators):
             self._declare(name, variable_kind(node), node.linking != "extern")
+
+    def append_globals(self, written: Iterable[nodes.Statement]) -> None:
+        """Put what a body asks for in front of its function: texts of printf, dynamic shared memory."""
+        for node in written:
+            match node:
+                case nodes.Variable():
+                    self.declare_variable(node)
+                case nodes.Function():
+                    self.declare_function(node.name, node.kind, defined=False)
+                case _:
+                    pass
+            self.append(node)
 
     def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
         """Note a function; it may be declared before it is defined, once."""

@@ -74,7 +74,7 @@ class AddressOperand:
     def __ptx_operand__(self, trace: Trace) -> Operand:
         """Return the address, with the offset of a shared slice and `offset` added up."""
         base = lower(self.base, trace)
-        if trace.exact and not isinstance(base, tree.Address):
+        if trace.exact and isinstance(base, tree.Register | tree.Symbol | tree.Immediate):
             return address(base, _offset(self.offset, trace))
         if isinstance(base, tree.Address):
             return address(base.base, _sum(base.offset, _offset(self.offset, trace)))

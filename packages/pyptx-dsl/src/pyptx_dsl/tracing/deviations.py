@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import SpellingError
+from pyptx_dsl.errors import ControlFlowError, SpellingError
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -28,6 +28,45 @@ class Deviation(Value):
         raw = None if self.spelling is None else spelled(node, self.spelling)
         lead = before + (node.lead if self.lead is None else self.lead)
         return replace(node, lead=lead, raw=node.raw if raw is None else raw)
+
+
+AS_USUAL = Deviation()
+
+
+class NextStatement:
+    """What has been said of the statement, or the brace, that comes next; `waiting` tells whether there is anything."""
+
+    __slots__ = ("_comment", "_deviation", "waiting")
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.waiting = False
+        self._comment = ""
+        self._deviation = AS_USUAL
+
+    def comment(self, text: str) -> None:
+        """Put lines of comment in front of it, with their white space."""
+        self._comment += text
+        self.waiting = True
+
+    def deviate(self, deviation: Deviation) -> None:
+        """Say how it is written; raise ControlFlowError if that has been said of it."""
+        if self._deviation is not AS_USUAL:
+            raise ControlFlowError("no statement has come since the last `written`", hint="say all of one in one call")
+        self._deviation = deviation
+        self.waiting = True
+
+    def end(self) -> str:
+        """Return the comments behind the last statement; raise ControlFlowError for what is said of no statement."""
+        if self._deviation is not AS_USUAL:
+            raise ControlFlowError("no statement has come since the last `written`", hint="write it, or say nothing")
+        return self._comment
+
+    def take(self) -> tuple[str, Deviation]:
+        """Return the comments and how it is written, of the statement that comes now."""
+        said = self._comment, self._deviation
+        self._comment, self._deviation, self.waiting = "", AS_USUAL, False
+        return said
 
 
 def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:

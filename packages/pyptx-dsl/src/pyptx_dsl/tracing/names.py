@@ -12,7 +12,7 @@ from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pyptx_dsl.registers.handle import Handle
     from pyptx_dsl.tracing.trace import Trace
@@ -85,6 +85,11 @@ class Names:
         self._taken: set[str] = {kernel}
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
+
+    def surround(self, declared: Mapping[str, str]) -> None:
+        """Know the names of the module around the function, which may be hidden, and are nobody else's."""
+        self._declared.update(declared)
+        self._taken.update(declared)
 
     def claim(self, name: str, kind: str = "") -> None:
         """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""

@@ -20,7 +20,7 @@ from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
-from pyptx_dsl.tracing.deviations import Deviation
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
@@ -79,8 +79,7 @@ class Trace:
         self.root_scope = Scope(1, "\n")
         self._scopes = [self.root_scope]
         self._lead = "\n\t"
-        self._comment = ""
-        self._deviation: Deviation | None = None
+        self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
         self._check: Callable[[nodes.Instruction], None] = self._checks
         self._closed = False
@@ -153,15 +152,11 @@ class Trace:
 
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""
-        self._comment += f"{self._lead}// {text}"
+        self._next.comment(f"{self._lead}// {text}")
 
     def deviate(self, deviation: Deviation) -> None:
         """Say something of the next statement, or of the brace that comes next."""
-        if self._deviation is not None:
-            raise ControlFlowError(
-                "no statement has come since the last ptx.written", hint="say all of a statement in one call"
-            )
-        self._deviation = deviation
+        self._next.deviate(deviation)
         if deviation.unchecked:
             self._check = _unchecked
 
@@ -172,7 +167,7 @@ class Trace:
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
             raise NoTraceError(f"an instruction of kernel {self.name!r}, whose trace has ended,")
-        if self._comment or self._deviation is not None:
+        if self._next.waiting:
             node = self._dressed(node)
         self._append(node)
         self._append_site(self.recorder.capture(frame))
@@ -190,10 +185,8 @@ class Trace:
 
     def _undress(self) -> tuple[str, Deviation]:
         """Take what is said of the next statement."""
-        comment, self._comment = self._comment, ""
-        deviation, self._deviation = self._deviation or _AS_USUAL, None
         self._check = self._checks
-        return comment, deviation
+        return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
@@ -336,14 +329,14 @@ class Trace:
     @contextmanager
     def in_prologue(self) -> Generator[None]:
         """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
-        comment, self._comment = self._comment, ""
+        outside, self._next = self._next, NextStatement()
         self._scopes.append(self.prologue)
         self.names.enter_body()
         self._enter(self.prologue)
         try:
             yield
         finally:
-            self._comment = comment
+            self._next = outside
             self.names.leave_body()
             self._scopes.pop()
             self._enter(self._scopes[-1])
@@ -363,9 +356,6 @@ class Trace:
         if len(self._scopes) > 1:
             self.faults.append(ControlFlowError("a scope is not closed", hint="end it with ptx.close_scope()"))
         self._closed = True
-
-
-_AS_USUAL = Deviation()
 
 
 def _unchecked(_: nodes.Instruction) -> None: ...
