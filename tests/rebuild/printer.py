@@ -95,11 +95,12 @@ class Printer:
     def section(self, node: nodes.Section) -> None:
         """Print a debugging section."""
         self.say("m", node.lead, f".section{node.head or f' {node.name}'}")
-        self.add(f"with m.section({node.name!r}{f', close_lead={node.close_lead!r}' if self.written else ''}):")
+        self.add(f"with m.section({node.name!r}):")
         self.indent += 1
         for line in node.body:
             self.say("m", line.lead, line.raw, spell(line))
             self.add(f"m.{SIMPLE[type(line)](line)}")
+        self.say("m", node.close_lead)
         self.lines += [] if node.body else ["    pass"]
         self.indent -= 1
 

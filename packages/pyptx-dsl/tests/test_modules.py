@@ -347,9 +347,10 @@ def test_statements_of_a_module_have_a_spelling_of_their_own() -> None:
     m.written(lead="\n", spelling=".entry k ( ) ")
     m.entry("k", brace=" ")(lambda: None)
     m.written(spelling=".section .debug_str ")
-    with m.section(".debug_str", close_lead=" "):
+    with m.section(".debug_str"):
         m.written(lead=" ", spelling=".b8  1")
         m.data(b8, 1)
+        m.written(lead=" ")
     assert m.ptx() == ".version  8.0\n.entry k ( )  {\n}\n\n.section .debug_str { .b8  1 }\n"
 
 

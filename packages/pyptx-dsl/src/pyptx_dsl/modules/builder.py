@@ -277,22 +277,18 @@ class ModuleBuilder:
     # --- debugging sections -----------------------------------------------------------------------------
 
     @contextmanager
-    def section(self, name: str, *, close_lead: str = "\n") -> Generator[None]:
+    def section(self, name: str) -> Generator[None]:
         """Write `.section name { … }` around the `m.data` and `m.label` of a `with` block.
 
         Manual: "Debugging Directives: .section".
         """
-        statements = self._statements
-        if statements.section is not None:
-            raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
-        comment, said = statements.take_deviation()
-        lines = statements.section = []
+        opening = self._statements.open_section()
         try:
             yield
         finally:
-            statements.section = None
-        node = nodes.Section(name, tuple(lines), close_lead=close_lead)
-        statements.append_section(node, comment, said)
+            lines = self._statements.close_section()
+        node = nodes.Section(name, tuple(lines), close_lead=self._statements.closing())
+        self._statements.append_section(node, *opening)
 
     def data(self, dtype: PtxType, *values: int | str) -> None:
         """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels."""

@@ -44,6 +44,23 @@ class Statements:
         raw = None if said.spelling is None else _header(node, said.spelling)
         self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
 
+    def open_section(self) -> tuple[str, Deviation]:
+        """Take lines of data from now on; return what was said of the section."""
+        if self.section is not None:
+            raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
+        self.section = []
+        return self._next.take()
+
+    def close_section(self) -> list[Data]:
+        """Take statements again; return the lines of the section."""
+        lines, self.section = self.section or [], None
+        return lines
+
+    def closing(self) -> str:
+        """Return what was said of a brace that closes."""
+        comment, said = self._next.take()
+        return (f"\n{comment}" if comment else "\n") if said.lead is None else comment + said.lead
+
     def append_section(self, node: nodes.Section, comment: str, said: Deviation) -> None:
         """Put a section behind the others; its spelling is all before its `{`."""
         head = None if said.spelling is None else _section_head(node, said.spelling)

@@ -44,6 +44,9 @@ _NODES: tuple[type, ...] = (
 )
 
 
+_WHOLE = frozenset({tree.Register, tree.Symbol, tree.Immediate})
+
+
 class PtxValue(Protocol):
     """A value that knows its operand."""
 
@@ -74,7 +77,7 @@ class AddressOperand:
     def __ptx_operand__(self, trace: Trace) -> Operand:
         """Return the address, with the offset of a shared slice and `offset` added up."""
         base = lower(self.base, trace)
-        if trace.exact and isinstance(base, tree.Register | tree.Symbol | tree.Immediate):
+        if trace.exact and type(base) in _WHOLE:
             return address(base, _offset(self.offset, trace))
         if isinstance(base, tree.Address):
             return address(base.base, _sum(base.offset, _offset(self.offset, trace)))
