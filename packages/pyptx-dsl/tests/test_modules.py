@@ -495,6 +495,9 @@ def test_registers_live_in_one_function() -> None:
     [
         (lambda m: m.target("sm_42"), ArchError, "unknown target 'sm_42'"),
         (lambda _: module(version=(8, 0)).entry("k"), ArchError, "no .version and .target"),
+        (lambda _: module(version=8.7), OperandError, "no pair of numbers"),
+        (lambda _: module(tail="ret;"), OperandError, "tail='ret;' is not white space"),
+        (lambda m: m.entry("k", brace=";"), OperandError, "brace=';' is not white space"),
         (lambda m: m.target(), OperandError, "a name"),
         (lambda m: m.address_size(16), OperandError, "32 or 64"),
         (lambda m: m.var("register", "v", u32), OperandError, "no state space"),

@@ -34,9 +34,14 @@ def written(*, lead: str | None = None, spelling: str | None = None, unchecked: 
 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
     """Return what is said of a statement; raise OperandError for a lead that is more than trivia."""
-    if lead is not None and not _is_trivia(lead):
-        raise OperandError(f"lead={lead!r} is not white space and comments", hint="comments are // … or /* … */")
-    return Deviation(lead, spelling, unchecked)
+    return Deviation(None if lead is None else trivia("lead", lead), spelling, unchecked)
+
+
+def trivia(what: str, text: str) -> str:
+    """Return a text of white space and comments; raise OperandError for any other."""
+    if not _is_trivia(text):
+        raise OperandError(f"{what}={text!r} is not white space and comments", hint="comments are // … or /* … */")
+    return text
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
 from pyptx_dsl.instructions.calls import parameter
-from pyptx_dsl.instructions.directives import deviation, directive_node, word
+from pyptx_dsl.instructions.directives import deviation, directive_node, trivia, word
 from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, identifier, quotable
 from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
@@ -46,7 +46,11 @@ def module(
     """
     builder = ModuleBuilder(unchecked=unchecked, tail=tail)
     if version is not None:
-        builder.version(*version)
+        match version:
+            case (int(major), int(minor)):
+                builder.version(major, minor)
+            case _:
+                raise OperandError(f"version={version!r} is no pair of numbers", hint="write version=(8, 7)")
     if target is not None:
         builder.target(*((target,) if isinstance(target, str) else target))
     if version is not None and target is not None and address_size is not None:
@@ -70,7 +74,7 @@ class ModuleBuilder:
         """Begin with nothing; see `module`."""
         self._statements = Statements()
         self._unchecked = unchecked
-        self._tail = tail
+        self._tail = trivia("tail", tail)
         self._platform = Platform()
         self._bodiless: dict[str, Place] = {}
 
@@ -108,8 +112,8 @@ class ModuleBuilder:
             self._platform = Platform(find_target(names[0]).name, self._platform.version)
         except TargetError as error:
             if not self._unchecked:
-                raise ArchError(error.message, hint=f"{error.hint or 'known names: pyptx isa --targets'}; or "
-                    "module(…, unchecked=True)") from None  # fmt: skip
+                hints = [hint for hint in (error.hint, "check nothing: module(…, unchecked=True)") if hint]
+                raise ArchError(error.message, hint="; or ".join(hints)) from None
             self._platform = Platform(names[0], self._platform.version)
         self._statements.append(nodes.Target(names))
 
@@ -236,6 +240,7 @@ class ModuleBuilder:
                 f"the module has no .version and .target yet, by which {head.name!r} is checked",
                 hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
             )
+        trivia("brace", brace)
         comment, said = self._statements.take_deviation()
         self._statements.declare_function(head.name, head.kind, defined=True)
         frame = user_frame()
