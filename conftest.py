@@ -35,6 +35,7 @@ UNMEASURED = (
     "tests/fuzz/",
     "tests/mutations/",
     "tests/oracle/",
+    "tests/rebuild/",
     "tests/simulated/",
     "tests/test_highlighting.py::test_nothing",
     "tests/test_gpu_probes.py",

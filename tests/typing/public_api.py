@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from pyptx import Kernel, Tile, kernel, ptx, reg, smem
-from pyptx.types import PtxType, f32, u32
+from pyptx import Kernel, Tile, kernel, module, ptx, reg, smem
+from pyptx.modules import ModuleBuilder
+from pyptx.types import PtxType, b32, f32, u32, u64
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.shared_memory.allocations import SharedSlice
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
@@ -154,3 +155,31 @@ def mistakes() -> None:
     """What a checker must refuse."""
     reg.scaler(f32)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
     reg.scalar("f32")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a type is a value, not its name
+
+
+def modules() -> None:
+    """A module is written by methods whose keywords are known."""
+    m = module(version=(8, 7), target=["sm_90a", "debug"])
+    assert_type(m, ModuleBuilder)
+    assert_type(m.global_("lut", u32, 4, init=[1, 2, 3, 4], align=16), str)
+    m.const("c", u32, alignment=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it is called align
+
+    @m.entry("k", [m.param("X", u64, ptr="global")], visible=True, maxntid=(128, 1, 1), noreturn=True)
+    def k() -> None: ...
+
+    assert_type(k, str)
+    m.func("f", maxntid=1.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  threads are whole
+    assert_type(m.ptx(), str)
+    assert_type(m.module(), Module)
+
+
+def declared_registers() -> None:
+    """A bank is an array, names are registers, and both together are either."""
+    assert_type(reg.bank("%r", b32, 4)[0], Reg)
+    assert_type(reg.declare(b32, "%a", "%b"), tuple[Reg, ...])
+    assert_type(reg.declare(b32, ("%a", 4)), tuple[RegArray, ...])
+    assert_type(reg.declare(b32, "%a", ("%b", 4)), tuple[Reg | RegArray, ...])
+    ptx.inst.ld.global_.u32(reg.scalar(u32), ptx.unified(ptx.addr("p", 0)))
+    ptx.call("f", [reg.scalar(u32)], prototype="p")
+    ptx.written(lead="\n", spelling="ret;", unchecked=True)
+    ptx.callprototype([ptx.parameter("_", b32)], noreturn=True)

@@ -5,6 +5,7 @@
         ├── TraceError              while the body of a kernel runs
         │   ├── NoTraceError        reg, smem, ptx outside a kernel
         │   ├── ForeignRegisterError a register used outside the trace that made it (also RuntimeError)
+        │   ├── HiddenRegisterError a register used where another of its name is meant, or none
         │   ├── TruthValueError     `if reg:` (also TypeError)
         │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
@@ -14,6 +15,7 @@
         │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
         │   ├── SelfTraceError      a kernel whose body asks for its own text
+        │   ├── SpellingError       a spelling that does not read as the statement that it is given for
         │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
@@ -91,6 +93,10 @@ class ForeignRegisterError(TraceError, RuntimeError):
             f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
             hint="registers live for one trace only; make a new one inside this kernel's body",
         )
+
+
+class HiddenRegisterError(TraceError):
+    """A register used behind the `}` of its scope, or in a scope that declares another of its name."""
 
 
 class TruthValueError(TraceError, TypeError):
@@ -257,6 +263,10 @@ def close(name: str, known: Sequence[str]) -> str:
 
 class ControlFlowError(TraceError):
     """Blocks, loops and branches that do not fit together."""
+
+
+class SpellingError(TraceError):
+    """A spelling that reads as another statement, or as none."""
 
 
 class RawTextError(TraceError):

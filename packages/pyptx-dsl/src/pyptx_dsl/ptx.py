@@ -32,11 +32,17 @@ __all__ = [
     "block",
     "bmsk",
     "bra",
+    "branchtargets",
     "break_",
     "brev",
     "brkpt",
+    "call",
+    "callprototype",
+    "calltargets",
+    "close_scope",
     "clz",
     "cnot",
+    "comment",
     "continue_",
     "copysign",
     "cos",
@@ -48,12 +54,15 @@ __all__ = [
     "cvt",
     "cvt_pack",
     "cvta",
+    "declarator",
+    "directive",
     "discard",
     "div",
     "dp2a",
     "dp4a",
     "elif_",
     "else_",
+    "empty",
     "ex2",
     "exit",
     "expr",
@@ -92,8 +101,10 @@ __all__ = [
     "nanosleep",
     "neg",
     "not_",
+    "open_scope",
     "or_",
     "param",
+    "parameter",
     "pipe",
     "pipeline",
     "pmevent",
@@ -131,13 +142,16 @@ __all__ = [
     "subc",
     "szext",
     "tanh",
+    "tensor_addr",
     "testp",
     "trap",
+    "unified",
     "var",
     "vote",
     "warp",
     "while_",
     "wmma",
+    "written",
     "xor_",
 ]
 
@@ -162,7 +176,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.control_flow.kloops import kloop
     from pyptx_dsl.control_flow.loops import loop, while_
     from pyptx_dsl.control_flow.ranges import range_
-    from pyptx_dsl.instructions.address import addr, cvta, global_ptrs, param
+    from pyptx_dsl.instructions.address import addr, cvta, global_ptrs, param, tensor_addr, unified
     from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name
     from pyptx_dsl.instructions.arithmetic import (
         add,
@@ -209,8 +223,10 @@ if TYPE_CHECKING:
         szext,
         xor_,
     )
+    from pyptx_dsl.instructions.calls import branchtargets, call, callprototype, calltargets, parameter
     from pyptx_dsl.instructions.compare import selp, set_, setp, slct
     from pyptx_dsl.instructions.convert import cvt, cvt_pack, mov
+    from pyptx_dsl.instructions.directives import close_scope, comment, directive, empty, open_scope, written
     from pyptx_dsl.instructions.expressions import expr, pipe, scope
     from pyptx_dsl.instructions.fences import fence, membar, nanosleep
     from pyptx_dsl.instructions.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
@@ -235,7 +251,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.instructions.raw_text import raw
     from pyptx_dsl.instructions.reductions import warp
     from pyptx_dsl.instructions.special_registers import ctaid_x, ctaid_y, ctaid_z, global_id, special, sreg
-    from pyptx_dsl.instructions.variables import file_, loc, pragma, var
+    from pyptx_dsl.instructions.variables import declarator, file_, loc, pragma, var
     from pyptx_dsl.instructions.wmma import wmma
 else:  # for type checkers, a module that answers to every name would hide every misspelt one
 

@@ -6,16 +6,19 @@ the body.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.operands import PipeRef, as_count, as_integer, parse_text
+from pyptx_dsl.registers.operands import PipeRef, alignment, as_count, as_integer, parse_text
 from pyptx_dsl.registers.register import NegPred, Reg, RegArray, SpecialReg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type
+from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_dsl.types import PtxType
 
 __all__ = [
@@ -27,6 +30,8 @@ __all__ = [
     "alloc",
     "alloc_array",
     "array",
+    "bank",
+    "declare",
     "from_",
     "pair",
     "scalar",
@@ -56,6 +61,61 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     if number is None or number < 1:
         raise OperandError(f"an array needs at least one register, not {count!r}")
     return trace.array(as_type(dtype), number, name)
+
+
+def bank(name: str, dtype: PtxType, count: int, *, vector: int | None = None, align: int | None = None) -> RegArray:
+    """Declare `name0 … name(count-1)` here, by `.reg .dtype name<count>;`, and return them.
+
+    `bank("%r", b32, 423)` stands where it is written, its type as it is written, and its names belong to the innermost
+    `{ }`; `array` declares at the head of the body. `vector` is 2 or 4. Raise DuplicateNameError for names that this
+    scope has. Manual: "Variables: Parameterized Variable Names".
+    """
+    (registers,) = declare(dtype, (name, count), vector=vector, align=align)
+    return registers
+
+
+@overload
+def declare(dtype: PtxType, *names: str, vector: int | None = None, align: int | None = None) -> tuple[Reg, ...]: ...
+
+
+@overload
+def declare(
+    dtype: PtxType, *names: tuple[str, int], vector: int | None = None, align: int | None = None
+) -> tuple[RegArray, ...]: ...
+
+
+@overload
+def declare(
+    dtype: PtxType, *names: str | tuple[str, int], vector: int | None = None, align: int | None = None
+) -> tuple[Reg | RegArray, ...]: ...
+
+
+def declare(
+    dtype: PtxType, *names: str | tuple[str, int], vector: int | None = None, align: int | None = None
+) -> tuple[Reg | RegArray, ...]:
+    """Declare registers here, by one `.reg`, and return them: `a, b = reg.declare(b32, "%a", ("%b", 8))`.
+
+    A pair is a bank, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
+    """
+    trace = active("reg.declare")
+    kind = as_type(dtype)
+    if vector not in {None, 2, 4}:
+        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements")
+    written = tuple([_written_name(name) for name in names])
+    if not written:
+        raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
+    word = None if vector is None else f"v{vector}"
+    return trace.declare_registers(RegisterDeclaration(kind.name, written, word, alignment(align)), kind)
+
+
+def _written_name(name: str | tuple[str, int]) -> RegisterName:
+    if isinstance(name, str):
+        return RegisterName(name)
+    stem, count = name
+    number = as_count(count)
+    if number is None or number < 1:
+        raise OperandError(f"a bank needs at least one register, not {count!r}")
+    return RegisterName(stem, number)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:
@@ -90,6 +150,6 @@ def alloc_array(dtype: PtxType, count: int) -> RegArray:
     return array(dtype, count)
 
 
-def pair(left: Reg, right: Reg | str) -> PipeRef:
-    """Return the pair of destinations `left|right` that `setp`, `shfl.sync` and `elect.sync` take."""
+def pair(left: Reg | str | Sequence[object], right: Reg | str) -> PipeRef:
+    """Return the pair of destinations `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list is a vector."""
     return PipeRef(left, right)

@@ -17,9 +17,11 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx import bundles, emitter, parser
     from pyptx.bundles import load
+    from pyptx.modules import module
 else:
     __getattr__, __dir__ = late_names(
-        __name__, {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "parser": "parser"}
+        __name__,
+        {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "module": "modules", "parser": "parser"},
     )
 
 __tracebackhide__ = True
@@ -39,6 +41,7 @@ __all__ = [
     "intrinsic",
     "kernel",
     "load",
+    "module",
     "parser",
     "ptx",
     "reg",

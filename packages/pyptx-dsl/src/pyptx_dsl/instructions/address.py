@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers.handle import Handle
-from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.operands import AddressOperand, as_integer, lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.shared_memory.allocations import refuse_element
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, u64
 from pyptx_ir.syntax import operands as tree
 
-__all__ = ["addr", "as_address", "cvta", "global_ptrs", "param"]
+if TYPE_CHECKING:
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["addr", "as_address", "cvta", "global_ptrs", "param", "tensor_addr", "unified"]
 
 
 def addr(base: object, offset: object | None = None) -> AddressOperand:
     """Return the address operand `[base]` or `[base+offset]`; nothing is emitted.
 
     `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
-    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. Raise OperandError for
-    a register as the offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
+    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is left
+    out, but for the functions of a `module`, where it is written as it is. Raise OperandError for a register as the
+    offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
         raise OperandError(
@@ -30,6 +37,45 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     if isinstance(base, Handle):
         refuse_element(base)
     return AddressOperand(base, offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorAddressOperand:
+    """`[a, b, …]`; its elements are anything that can be lowered."""
+
+    elements: tuple[object, ...]
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Return the bracket."""
+        return tree.TensorAddress(trace.lowered(self.elements, ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnifiedOperand:
+    """`[address].unified`."""
+
+    address: object
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Return the address with its attribute."""
+        return tree.Unified(lower(as_address(self.address), trace))
+
+
+def tensor_addr(base: object, *elements: object) -> TensorAddressOperand:
+    """Return the operand `[base, elements]` of tensor copies and textures; nothing is emitted.
+
+    `ptx.tensor_addr(map, [x, y])` is `[map, {x, y}]`, and `ptx.tensor_addr("t", "s", [u, v])` is `[t, s, {u, v}]`.
+    Manual: "Tensors", "Texture Instructions: tex".
+    """
+    if not elements:
+        raise OperandError("a tensor address has coordinates", hint="write ptx.tensor_addr(map, [x, y])")
+    return TensorAddressOperand((base, *elements))
+
+
+def unified(address: object) -> UnifiedOperand:
+    """Return the operand `[address].unified`, of a variable with that attribute. Manual: "ld"."""
+    as_address(address)
+    return UnifiedOperand(address)
 
 
 def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddress:

@@ -11,17 +11,19 @@ if TYPE_CHECKING:
 __all__ = ["MODULES", "load"]
 
 MODULES: dict[str, str] = {
-    "instructions.address": "addr cvta global_ptrs param",
+    "instructions.address": "addr cvta global_ptrs param tensor_addr unified",
     "instructions.arithmetic": "abs add addc div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc",
     "instructions.asm_region": "asm_region",
     "instructions.async_copy": "cp",
     "instructions.atomics": "atom red",
     "instructions.barriers": "NamedBarrier bar barrier named_barrier",
     "instructions.bits": "and_ bfe bfi bfind bmsk brev clz cnot fns lop3 not_ or_ popc prmt shf shl shr szext xor_",
+    "instructions.calls": "branchtargets call callprototype calltargets parameter",
     "instructions.compare": "selp set_ setp slct",
     "control_flow.blocks": "block break_ continue_",
     "control_flow.branches": "bra brkpt elif_ else_ exit if_ label pmevent ret trap",
     "instructions.convert": "cvt cvt_pack mov",
+    "instructions.directives": "close_scope comment directive empty open_scope written",
     "instructions.expressions": "expr pipe scope",
     "instructions.fences": "fence membar nanosleep",
     "instructions.floating": "copysign cos ex2 lg2 rcp rsqrt sin sqrt tanh testp",
@@ -40,7 +42,7 @@ MODULES: dict[str, str] = {
     "instructions.raw_text": "raw",
     "instructions.reductions": "warp",
     "instructions.special_registers": "ctaid_x ctaid_y ctaid_z global_id special sreg",
-    "instructions.variables": "file_ loc pragma var",
+    "instructions.variables": "declarator file_ loc pragma var",
 }
 """The names of each module."""
 

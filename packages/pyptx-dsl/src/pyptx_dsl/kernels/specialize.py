@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +12,9 @@ from pyptx_dsl.contract.parameters import entry_parameters
 from pyptx_dsl.contract.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
 from pyptx_dsl.mistakes.misuse import worded
-from pyptx_dsl.origin import show
+from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, Line, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
 from pyptx_dsl.tracing.trace import Trace, current, tracing
@@ -23,7 +22,7 @@ from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, SharedVa
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.origin import Recorder, Site
@@ -92,7 +91,7 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         trace.claim_symbol(name, "param")
     if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
         trace.claim_symbol(declaration.extern_symbol, "shared")
-    with _collector_paused():
+    with collector_paused():
         with tracing(trace), worded():
             returned = declaration.function(*_tensors(declaration, env), **templates)
         if returned is not None:
@@ -118,32 +117,11 @@ def _refuse_self(declaration: Declaration) -> None:
 
 def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
     """Return the error for a kernel's function that returns a value, at its last `return`."""
-    import dis
-
-    code = declaration.function.__code__
-    returns = [each.positions for each in dis.get_instructions(code) if each.opname.startswith("RETURN")]
-    lines = [place.lineno for place in returns if place is not None and place.lineno is not None]
     return ReturnedValueError(
         f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
-        where=show(code.co_filename, max(lines, default=code.co_firstlineno), code.co_qualname),
+        where=last_return(declaration.function.__code__),
         hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
     )
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Pause the cyclic garbage collector: it would visit the growing trace again and again, for a third of the time.
-
-    When threads trace at the same time, the first to finish may switch it on for the others, which costs only speed.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def specialization(

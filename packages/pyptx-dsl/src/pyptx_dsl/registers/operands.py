@@ -36,10 +36,15 @@ if TYPE_CHECKING:
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 _REGISTER = re.compile(r"%[\w$]+(\.\w+)*\Z", re.ASCII)
+_LITERAL = re.compile(r"-?(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|\d+U?)\Z", re.ASCII)
 _NODES: tuple[type, ...] = (
     *(tree.Register, tree.Symbol, tree.Immediate, tree.Sink, tree.Unary, tree.Binary, tree.Ternary, tree.Parenthesized),
-    *(tree.Index, tree.Apply, tree.Address, tree.TensorAddress, tree.Vector, tree.Pair, tree.Negated, tree.CallList),
+    *(tree.Index, tree.Apply, tree.Address, tree.TensorAddress, tree.Unified, tree.Vector, tree.Pair, tree.Negated),
+    tree.CallList,
 )
+
+
+_WHOLE = frozenset({tree.Register, tree.Symbol, tree.Immediate})
 
 
 class PtxValue(Protocol):
@@ -54,7 +59,7 @@ class PtxValue(Protocol):
 class PipeRef:
     """Two destinations written together, `p|q`, as `setp`, `shfl.sync` and `elect.sync` take."""
 
-    left: Reg | str
+    left: Reg | str | Sequence[object]
     right: Reg | str
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
@@ -72,6 +77,8 @@ class AddressOperand:
     def __ptx_operand__(self, trace: Trace) -> Operand:
         """Return the address, with the offset of a shared slice and `offset` added up."""
         base = lower(self.base, trace)
+        if trace.exact and type(base) in _WHOLE:
+            return address(base, _offset(self.offset, trace))
         if isinstance(base, tree.Address):
             return address(base.base, _sum(base.offset, _offset(self.offset, trace)))
         if isinstance(base, tree.Binary) and base.op == "+" and isinstance(base.right, tree.Immediate):
@@ -123,6 +130,16 @@ def as_integer(value: object) -> int | None:
 def as_count(value: object) -> int | None:
     """Return the integer that a size or an index is, or None; a bool is a mistake there."""
     return None if isinstance(value, bool) else as_integer(value)
+
+
+def alignment(value: object) -> int | None:
+    """Return an alignment in bytes, or None for none; raise OperandError for what is no power of two."""
+    if value is None:
+        return None
+    number = as_count(value)
+    if number is None or number < 1 or number & (number - 1):
+        raise OperandError(f"align={value!r} is no alignment", hint="an alignment is a power of two, in bytes")
+    return number
 
 
 def as_items(value: object) -> list[object] | None:
@@ -216,7 +233,9 @@ def parse_text(text: str) -> Operand:
     if _REGISTER.match(text):
         return tree.Register(text)
     if _IDENTIFIER.match(text):
-        return tree.Symbol(text)
+        return tree.Symbol(text) if text != "WARP_SZ" else tree.Immediate(text)
+    if _LITERAL.match(text):
+        return tree.Immediate(text)
     from pyptx_ir.syntax import PtxSyntaxError, parse_operand
 
     try:

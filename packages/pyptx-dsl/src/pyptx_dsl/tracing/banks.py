@@ -48,13 +48,14 @@ class Bank:
 class Banks:
     """All register names of one trace."""
 
-    __slots__ = ("_banks", "_counters", "_names")
+    __slots__ = ("_banks", "_counters", "_names", "_reserved")
 
     def __init__(self) -> None:
         """Start with no register."""
         self._banks: dict[str, Bank] = {}
         self._counters: dict[str, int] = {}
         self._names: dict[str, RegisterDeclaration] = {}
+        self._reserved: set[str] = set()
 
     def fresh(self, dtype: PtxType, prefix: str | None = None) -> str:
         """Take the next name of the bank of `dtype` (or of `prefix`)."""
@@ -69,7 +70,7 @@ class Banks:
             raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%sum'")
         stem = name.rstrip("0123456789")
         digits = name[len(stem) :]
-        numbered = bool(digits) and digits == str(int(digits))
+        numbered = bool(digits) and digits == str(int(digits)) and stem not in self._reserved
         if numbered and (stem in self._banks or stem == dtype.prefix):
             self._member(stem, int(digits), dtype)
             return
@@ -93,6 +94,22 @@ class Banks:
         self._counters[bank.prefix] = number + 1
         return self._named_array(dtype, count, f"{bank.prefix}arr{number}_")
 
+    def reserve(self, written: RegisterName) -> None:
+        """Leave names to a `.reg` that the user writes; raise DuplicateNameError for those that are declared here."""
+        name = written.name
+        if not _is_register_name(name):
+            raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%r'")
+        stem = name.rstrip("0123456789")
+        for held in (stem, name):
+            if held in self._banks and self._banks[held].count:
+                raise DuplicateNameError(
+                    f"the trace numbers registers {held}0 … itself, and declares them at the head of the body",
+                    hint="declare the bank before the first register of that type, or give it another name",
+                )
+        if name in self._names:
+            raise DuplicateNameError(f"register {name} is declared already", hint="give this register another name")
+        self._reserved.update((stem, name))
+
     def declarations(self, lead: str) -> list[RegisterDeclaration]:
         """Return the declarations for the head of the body: banks in order of first use, then single names."""
         banks = [
@@ -109,6 +126,9 @@ class Banks:
     def _bank(self, prefix: str, register: str) -> Bank:
         """Return the bank of a prefix; a prefix that another type holds gets an underscore."""
         while True:
+            if prefix in self._reserved:
+                prefix += "_"
+                continue
             bank = self._banks.get(prefix)
             if bank is None:
                 self._refuse_overlap(prefix)

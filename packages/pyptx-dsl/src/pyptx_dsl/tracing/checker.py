@@ -37,17 +37,23 @@ class AcceptedForm:
         self.inside: set[str] = set()
 
 
+Forms: TypeAlias = "dict[tuple[object, ...], AcceptedForm]"
+
+
 class Checker:
-    """The checks of one trace. `declared` says what each of its names is, as `pyptx_ir.isa.shapes.shape_of` asks."""
+    """The checks of one trace. `declared` says what each of its names is, as `pyptx_ir.isa.shapes.shape_of` asks.
+
+    Traces for the same target and version may share `forms`, what has been accepted.
+    """
 
     __slots__ = ("_forms", "declared", "target", "version")
 
-    def __init__(self, target: str, version: tuple[int, int]) -> None:
+    def __init__(self, target: str, version: tuple[int, int], forms: Forms | None = None) -> None:
         """Start with nothing declared."""
         self.target = target
         self.version = version
         self.declared: dict[str, str] = {}
-        self._forms: dict[tuple[object, ...], AcceptedForm] = {}
+        self._forms: Forms = {} if forms is None else forms
 
     def check(self, node: Instruction) -> None:
         """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""

@@ -68,7 +68,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         body[len(head)] = replace(body[len(head)], lead="\n" + nodes.lead_of(body[len(head)]))
         before, within, site = lines[len(head)]
         lines[len(head)] = (before + 1, within, site)
-    close = trace.root_scope.close_comment + "\n"
+    close = trace.root_scope.close_comment + trace.root_scope.close_lead
     block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
     lines.append((close.count("\n"), 0, None))
     named = tuple(
@@ -86,7 +86,7 @@ def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTabl
         if isinstance(node, Scope):
             lines.append((node.lead.count("\n"), 0, site))
             inner = tuple(_statements(node, places, lines, table))
-            close = node.close_comment + node.lead[node.lead.rindex("\n") :]
+            close = node.close_comment + node.close_lead
             lines.append((close.count("\n"), 0, site))
             yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
             continue
@@ -135,10 +135,10 @@ class _Shared:
 
 def _place_shared(trace: Trace) -> _Shared:
     """Decide between static variables and one dynamic symbol."""
-    layout, target = trace.shared, find_target(trace.target)
+    layout = trace.shared
     symbol = layout.base_symbol
     declared = () if symbol is None else (_extern(symbol, layout.alignment),)
-    if not (layout.regions and (layout.force_dynamic or layout.static_bytes > target.shared_static)):
+    if not (layout.regions and (layout.force_dynamic or layout.static_bytes > find_target(trace.target).shared_static)):
         variables = tuple(
             nodes.Variable(
                 space="shared",

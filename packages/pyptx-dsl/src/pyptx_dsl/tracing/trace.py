@@ -11,13 +11,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import (
-    DuplicateNameError,
-    NoTraceError,
-    OperandError,
-    RegisterTypeError,
-    TraceError,
-)
+from pyptx_dsl.errors import ControlFlowError, NoTraceError, OperandError, RegisterTypeError, TraceError
 from pyptx_dsl.origin import Recorder, Site
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.offsets import OffsetSlot, Term
@@ -26,39 +20,40 @@ from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement
+from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
+from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from types import FrameType
 
+    from pyptx_dsl.tracing.checker import Forms
     from pyptx_dsl.types import PtxType
 
-__all__ = ["Scope", "Trace", "active", "current", "tracing"]
-
-
-class Scope:
-    """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
-
-    __slots__ = ("close_comment", "indent", "lead", "nodes", "sites")
-
-    def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope whose statements stand `indent` tabs deep."""
-        self.indent = indent
-        self.lead = lead
-        self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
-        self.sites: list[Site] = []
-        self.close_comment = ""
+__all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
 
 class Trace:
-    """Everything that the body of one kernel emits."""
+    """Everything that the body of one kernel emits.
 
-    def __init__(self, name: str = "kernel", target: str = "sm_90a", version: tuple[int, int] = (8, 5)) -> None:
-        """Start an empty trace for the entry `name`."""
+    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place.
+    """
+
+    exact = False
+
+    def __init__(
+        self,
+        name: str = "kernel",
+        target: str = "sm_90a",
+        version: tuple[int, int] = (8, 5),
+        forms: Forms | None = None,
+    ) -> None:
+        """Start an empty trace for the entry `name`; `forms` are what the checker has accepted for others."""
         self.name = name
         self.target = target
         self.version = version
@@ -66,7 +61,8 @@ class Trace:
         self.recorder = Recorder()
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
-        self.checker = Checker(target, version)
+        self.checker = Checker(target, version, forms)
+        self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
         self.array_parameters: frozenset[str] = frozenset()
@@ -83,11 +79,9 @@ class Trace:
         self.root_scope = Scope(1, "\n")
         self._scopes = [self.root_scope]
         self._lead = "\n\t"
-        self._comment = ""
-        self._symbols: set[str] = {name}
-        self._labels: set[str] = set()
-        self._visible: set[str] = set()
-        self._hints: dict[str, int] = {}
+        self._next = NextStatement()
+        self._checks: Callable[[nodes.Instruction], None] = self.checker.check
+        self._check: Callable[[nodes.Instruction], None] = self._checks
         self._closed = False
         self._promises = 0
         self._append = self.root_scope.nodes.append
@@ -101,7 +95,7 @@ class Trace:
             operands = lower_selected(operands, self, opcode)
         lowered = self.lowered(operands, opcode)
         node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
-        self.checker.check(node)
+        self._check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
@@ -131,11 +125,11 @@ class Trace:
                     self._written(parts[0])
                 return
             case nodes.Label(name=name):
-                self._define_label(name)
-                node = _placed(node, "\n" + "\t" * (len(self._scopes) - 1))
+                self.names.define_label(name)
+                self.label_count += 1
+                node = nodes.Label(name, lead="\n" + "\t" * (len(self._scopes) - 1), raw=node.raw)
             case nodes.Variable(declarators=declarators):
-                for declarator in declarators:
-                    self.claim_symbol(declarator.name, node.space)
+                self.names.declare(declared_names(declarators), variable_kind(node))
                 node = _placed(node, self._lead)
             case _:
                 node = _placed(node, self._lead)
@@ -158,23 +152,41 @@ class Trace:
 
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""
-        self._comment += f"{self._lead}// {text}"
+        self._next.comment(f"{self._lead}// {text}")
+
+    def deviate(self, deviation: Deviation) -> None:
+        """Say something of the next statement, or of the brace that comes next."""
+        self._next.deviate(deviation)
+        if deviation.unchecked:
+            self._check = _unchecked
+
+    def check_nothing(self) -> None:
+        """Hold no instruction against the table."""
+        self._check = self._checks = _unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
             raise NoTraceError(f"an instruction of kernel {self.name!r}, whose trace has ended,")
-        if self._comment:
-            node = self._commented(node)
+        if self._next.waiting:
+            node = self._dressed(node)
         self._append(node)
         self._append_site(self.recorder.capture(frame))
         self.statement_count += 1
 
-    def _commented(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
-        comment, self._comment = self._comment, ""
-        if isinstance(node, OffsetSlot):
-            node.lead = comment + node.lead
-            return node
-        return _placed(node, comment + nodes.lead_of(node))
+    def _dressed(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
+        """Return a statement as it is to be written: behind the comments, and as its deviation says."""
+        comment, deviation = self._undress()
+        if not isinstance(node, OffsetSlot):
+            return deviation.of(node, comment)
+        if deviation.spelling is not None:
+            raise ControlFlowError("an operator's instructions cannot be spelt", hint="write the instruction instead")
+        node.lead = comment + (node.lead if deviation.lead is None else deviation.lead)
+        return node
+
+    def _undress(self) -> tuple[str, Deviation]:
+        """Take what is said of the next statement."""
+        self._check = self._checks
+        return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
@@ -226,6 +238,7 @@ class Trace:
         if name is None:
             name = self.banks.fresh(type, prefix)
         else:
+            self.names.refuse(name)
             self.banks.named(name, type)
             if not name.startswith("%"):
                 self.claim_symbol(name)
@@ -242,90 +255,89 @@ class Trace:
         return registers
 
     def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
-        """Append a `.reg` of single registers where it is written, and return them."""
-        self.checker.declared.update([(each.name, node.type) for each in node.names])
+        """Append a `.reg`: its names belong to the innermost scope, and no bank of the trace uses them."""
+        for each in node.names:
+            self.banks.reserve(each)
+        for names, kind in register_kinds(node):
+            self.names.declare(names, kind)
         self.append(node)
-        return tuple([Reg(each.name, dtype, self) for each in node.names])
+        declared = tuple([_registers(each, dtype, self) for each in node.names])
+        for registers in declared:
+            self.names.hold((registers,) if isinstance(registers, Reg) else registers)
+        return declared
 
     def new_label(self, hint: str = "L") -> str:
         """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
-        number = self._hints.get(hint, 0)
-        while True:
-            name = f"$L_{hint}_{number}"
-            number += 1
-            if name not in self._labels and name not in self._symbols:
-                break
-        self._hints[hint] = number
-        return name
+        return self.names.fresh_label(hint)
 
     def claim_symbol(self, name: str, space: str = "") -> None:
         """Take a name for a variable or parameter in `space`; raise DuplicateNameError when it is held."""
-        if name in self._symbols or name in self._labels:
-            raise DuplicateNameError(f"the name {name!r} is taken in kernel {self.name!r}", hint="choose another name")
-        self._symbols.add(name)
-        if space:
-            self.checker.declared[name] = f".{space}"
+        self.names.claim(name, space and f".{space}")
 
     def fresh_symbol(self, stem: str, space: str = "") -> str:
         """Take the next free `stem_N`, for a variable in `space`."""
-        number = self._hints.get(stem, 0)
-        while f"{stem}_{number}" in self._symbols:
-            number += 1
-        self._hints[stem] = number + 1
-        self._symbols.add(f"{stem}_{number}")
+        name = self.names.fresh(stem)
         if space:
-            self.checker.declared[f"{stem}_{number}"] = f".{space}"
-        return f"{stem}_{number}"
-
-    def _define_label(self, name: str) -> None:
-        if name in self._visible or name in self._symbols:
-            raise DuplicateNameError(
-                f"label {name!r} is defined already in kernel {self.name!r}",
-                hint="use another name, or ptx.loop without one",
-            )
-        self._labels.add(name)
-        self._visible.add(name)
-        self.label_count += 1
+            self.checker.declared[name] = f".{space}"
+        return name
 
     def has_symbol(self, name: str) -> bool:
         """Tell whether a variable or parameter of that name is declared."""
-        return name in self._symbols
+        return self.names.has(name) and not self.has_label(name)
 
     def has_label(self, name: str) -> bool:
         """Tell whether a label of that name is defined."""
-        return name in self._labels
+        return name in self.names.labels
 
     # --- scopes -------------------------------------------------------------------------------------
 
-    @contextmanager
-    def scope(self) -> Generator[None]:
-        """Open a `{ … }` for the statements of a `with` block; registers stay declared at the head of the body."""
+    def open(self) -> None:
+        """Open a `{ … }` for what follows; registers stay declared at the head of the body."""
+        comment, deviation = self._undress()
         inner = Scope(len(self._scopes) + 1, self._lead)
-        inner.lead = self._comment + self._lead
-        self._comment = ""
+        inner.lead = comment + (self._lead if deviation.lead is None else deviation.lead)
         self._append(inner)
-        self._append_site(self.recorder.capture(sys._getframe(2)))  # noqa: SLF001  behind contextlib's frame
+        self._append_site(self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         self._enter(inner)
         self._scopes.append(inner)
-        outside, self._visible = self._visible, set(self._visible)
+        self.names.enter()
+
+    def close_brace(self) -> None:
+        """Close the innermost `{ … }`; raise ControlFlowError when none is open."""
+        if len(self._scopes) == 1:
+            raise ControlFlowError("no scope is open here", hint="open one with ptx.open_scope()")
+        self._end(self._scopes.pop())
+        self.names.leave()
+        self._enter(self._scopes[-1])
+
+    def _end(self, scope: Scope) -> None:
+        scope.close_comment, deviation = self._undress()
+        if deviation.spelling is not None:
+            self.faults.append(ControlFlowError(f"no statement follows for the spelling {deviation.spelling!r}"))
+        if deviation.lead is not None:
+            scope.close_lead = deviation.lead
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Open a `{ … }` for the statements of a `with` block."""
+        self.open()
         try:
             yield
         finally:
-            self._visible = outside
-            inner.close_comment, self._comment = self._comment, ""
-            self._scopes.pop()
-            self._enter(self._scopes[-1])
+            self.close_brace()
 
     @contextmanager
     def in_prologue(self) -> Generator[None]:
         """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
-        comment, self._comment = self._comment, ""
+        outside, self._next = self._next, NextStatement()
         self._scopes.append(self.prologue)
+        self.names.enter_body()
         self._enter(self.prologue)
         try:
             yield
         finally:
-            self._comment = comment
+            self._next = outside
+            self.names.leave_body()
             self._scopes.pop()
             self._enter(self._scopes[-1])
 
@@ -340,41 +352,28 @@ class Trace:
 
     def close(self) -> None:
         """End the trace: nothing can be appended any more."""
-        self.root_scope.close_comment, self._comment = self._comment, ""
+        self._end(self.root_scope)
+        if len(self._scopes) > 1:
+            self.faults.append(ControlFlowError("a scope is not closed", hint="end it with ptx.close_scope()"))
         self._closed = True
+
+
+def _unchecked(_: nodes.Instruction) -> None: ...
+
+
+def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
+    if declared.count is None:
+        return Reg(declared.name, dtype, trace)
+    return RegArray(declared.name, declared.count, dtype, trace)
 
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
+    if node.lead == lead:
+        return node
     from dataclasses import replace
 
     return replace(node, lead=lead)
-
-
-def register_names(operand: tree.Operand) -> Iterator[str]:
-    """Yield the names of all registers inside an operand."""
-    match operand:
-        case tree.Register(name=name):
-            yield name
-        case tree.Address(base=base, offset=offset):
-            yield from register_names(base)
-            if offset is not None:
-                yield from register_names(offset)
-        case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
-            for part in parts:
-                yield from register_names(part)
-        case tree.Pair(first=first, second=second):
-            yield from register_names(first)
-            yield from register_names(second)
-        case (
-            tree.Negated(operand=inner)
-            | tree.Parenthesized(operand=inner)
-            | tree.Unary(operand=inner)
-            | tree.Unified(address=inner)
-        ):
-            yield from register_names(inner)
-        case _:
-            return
 
 
 @contextmanager

@@ -1,0 +1,131 @@
+"""Calls of device functions, and the lists that indirect calls and branches choose from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ControlFlowError, OperandError
+from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
+from pyptx_dsl.instructions.variables import (
+    Attributes,
+    Size,
+    attribute_nodes,
+    dimensions,
+    identifier,
+    vector_word,
+    written_type,
+)
+from pyptx_dsl.registers.operands import alignment
+from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Unpack
+
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["branchtargets", "call", "callprototype", "calltargets", "parameter"]
+
+_SPACES = ("param", "reg")
+
+
+def call(
+    function: str | Reg,
+    args: Sequence[object] | None = None,
+    returns: Sequence[object] | None = None,
+    *,
+    prototype: str | None = None,
+    uni: bool = False,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `call{.uni} (returns), function, (args);`.
+
+    `function` is a name, or a register with an address; then `prototype` is the label of a `ptx.callprototype` or a
+    `ptx.calltargets`. `args` and `returns` are registers or `.param` variables; None leaves the parentheses out.
+    Manual: "Control Flow Instructions: call".
+    """
+    operands: list[object] = [] if returns is None else [tuple(returns)]
+    operands.append(function)
+    if args is not None:
+        operands.append(tuple(args))
+    if prototype is not None:
+        operands.append(prototype)
+    active("ptx.call").emit(("call", "uni") if uni else ("call",), operands, pred)
+
+
+def callprototype(
+    params: Sequence[nodes.Parameter] | None = (),
+    returns: Sequence[nodes.Parameter] = (),
+    *,
+    directives: Sequence[tuple[str, object]] = (),
+    **keywords: Unpack[HeaderDirectives],
+) -> None:
+    """Put `.callprototype (returns) _ (params);` here, behind the `ptx.label` that names it.
+
+    Parameters come from `ptx.parameter`; `params=None` leaves the parentheses out. Directives are keywords in the order
+    to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label.
+    Manual: "Control Flow Directives: .callprototype".
+    """
+    given = None if params is None else tuple(params)
+    written = directive_nodes(keywords, "ptx.callprototype", directives)
+    _labelled("ptx.callprototype").append(nodes.CallPrototype(given, tuple(returns), written))
+
+
+def calltargets(*functions: str) -> None:
+    """Put `.calltargets f, g;` here, behind the `ptx.label` that names the list. Manual: ".calltargets"."""
+    _labelled("ptx.calltargets").append(nodes.CallTargets(functions))
+
+
+def branchtargets(*labels: str) -> None:
+    """Put `.branchtargets a, b;` here, behind the `ptx.label` that names the list for `brx.idx`.
+
+    `"N<5>"` stands for `N0 … N4`. Manual: ".branchtargets".
+    """
+    _labelled("ptx.branchtargets").append(nodes.BranchTargets(labels))
+
+
+def _labelled(what: str) -> Trace:
+    """Return the trace, if a label was the last statement."""
+    trace = active(what)
+    before = trace.open_scope.nodes
+    if not before or not isinstance(before[-1], nodes.Label):
+        raise ControlFlowError(f"{what} stands behind the label that names it", hint="write ptx.label(name) before it")
+    return trace
+
+
+def parameter(
+    name: str,
+    dtype: PtxType | str,
+    size: Size | tuple[Size, ...] = None,
+    *,
+    align: int | None = None,
+    ptr: bool | str = False,
+    ptr_align: int | None = None,
+    vector: int | None = None,
+    space: str = "param",
+    attributes: Attributes = (),
+) -> nodes.Parameter:
+    """Return a parameter of a function's header; nothing is emitted.
+
+    `size` makes it an array (0: of unknown size). `ptr` says that it is a pointer, into any space or into the one
+    named (`ptr="global"`), and `ptr_align` how what it points to is aligned. `space="reg"` is a register, of a device
+    function alone. `name` is `"_"` or empty in prototypes. Manual: "Kernel Function Parameters".
+    """
+    if space not in _SPACES:
+        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}")
+    if ptr_align is not None and not ptr:
+        raise OperandError("ptr_align is the alignment of what a pointer points to", hint="add ptr=True")
+    pointer = nodes.Pointer(ptr if isinstance(ptr, str) else None, alignment(ptr_align)) if ptr else None
+    return nodes.Parameter(
+        written_type(dtype),
+        name if name in {"", "_"} else identifier(name, "a parameter"),
+        space,
+        alignment(align),
+        vector_word(vector),
+        pointer,
+        dimensions(name, size),
+        attribute_nodes(attributes),
+    )

@@ -1,0 +1,61 @@
+"""Directives between a function's parameters and its body. Manual: "Performance-Tuning Directives"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
+
+from pyptx_dsl.errors import KeywordError, close
+from pyptx_dsl.instructions.variables import constant, quotable
+from pyptx_dsl.registers.operands import as_items
+from pyptx_ir.syntax.nodes import HeaderDirective
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Numbers: TypeAlias = "int | str | tuple[int | str, ...]"
+
+
+class HeaderDirectives(TypedDict, total=False):
+    """The keywords of a function; they are written in the order in which they are passed."""
+
+    maxntid: Numbers
+    reqntid: Numbers
+    maxnreg: int | str
+    minnctapersm: int | str
+    maxnctapersm: int | str
+    reqnctapercluster: Numbers
+    maxclusterrank: int | str
+    minperctamemory: int | str
+    abi_preserve: int | str
+    abi_preserve_control: int | str
+    explicitcluster: bool
+    blocksareclusters: bool
+    noreturn: bool
+    language: int | str
+    pragma: str | Sequence[str]
+
+
+_KNOWN = tuple(HeaderDirectives.__annotations__)
+
+
+def directive_nodes(
+    keywords: Mapping[str, object], what: str, before: Sequence[tuple[str, object]] = ()
+) -> tuple[HeaderDirective, ...]:
+    """Return the directives that pairs and keywords stand for; raise KeywordError for one that there is not."""
+    return tuple([one for name, value in (*before, *keywords.items()) for one in _directives(name, value, what)])
+
+
+def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective]:
+    if name not in _KNOWN:
+        raise KeywordError(f"{what} has no keyword {name!r}", hint=close(name, _KNOWN))
+    if name == "pragma":
+        texts = (value,) if isinstance(value, str) else value
+        return [HeaderDirective(name, (quotable(str(text)),)) for text in _items(texts)]
+    if value is True or value is False:
+        return [HeaderDirective(name)] if value else []
+    return [HeaderDirective(name, tuple([constant(each) for each in _items(value)]))]
+
+
+def _items(value: object) -> Sequence[object]:
+    items = as_items(value)
+    return (value,) if items is None else items

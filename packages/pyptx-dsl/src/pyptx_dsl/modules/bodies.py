@@ -1,0 +1,77 @@
+"""The body of a function, traced: a Python function runs once, and what it calls is what stands between the braces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import CallError, ReturnedValueError
+from pyptx_dsl.mistakes.misuse import worded
+from pyptx_dsl.mistakes.returned import last_return
+from pyptx_dsl.modules.statements import parameter_kinds
+from pyptx_dsl.tracing.collector import collector_paused
+from pyptx_dsl.tracing.finish import Finished, finish
+from pyptx_dsl.tracing.trace import Trace, tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_dsl.tracing.checker import Forms
+    from pyptx_ir.syntax import nodes
+
+
+def _no_forms() -> Forms:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What a module's instructions are for, and which of their forms have been accepted."""
+
+    target: str = ""
+    version: tuple[int, int] = (0, 0)
+    forms: Forms = field(default_factory=_no_forms)
+
+
+def traced(
+    function: Callable[[], object],
+    header: nodes.Function,
+    declared: Mapping[str, str],
+    platform: Platform,
+    *,
+    unchecked: bool,
+) -> Finished:
+    """Run `function` and return the body; `declared` is what the module's names are."""
+    _refuse_arguments(function, header.name)
+    trace = Trace(header.name, platform.target, platform.version, platform.forms)
+    trace.exact = True
+    trace.names.surround(declared)
+    for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
+        trace.names.claim_parameter(name, kind)
+    if unchecked:
+        trace.check_nothing()
+    with collector_paused():
+        with tracing(trace), worded():
+            returned = function()
+        if returned is not None:
+            raise _returned(function, header.name, returned)
+        return finish(trace)
+
+
+def _refuse_arguments(function: object, name: str) -> None:
+    """Raise CallError for what cannot be called without arguments."""
+    code, defaults = getattr(function, "__code__", None), getattr(function, "__defaults__", None)
+    if not callable(function) or (code is not None and code.co_argcount > len(defaults or ())):
+        raise CallError(
+            f"the body of {name!r} is a function without arguments, not {function!r}",
+            hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
+        )
+
+
+def _returned(function: object, name: str, value: object) -> ReturnedValueError:
+    code = getattr(function, "__code__", None)
+    return ReturnedValueError(
+        f"the body of {name!r} returns {value!r}, which is lost",
+        where=None if code is None else last_return(code),
+        hint="a device function returns by st.param to a parameter of its returns=[…]",
+    )

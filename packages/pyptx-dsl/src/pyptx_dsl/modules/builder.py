@@ -1,0 +1,307 @@
+"""`module(…)`: PTX written statement by statement, in the order of the calls."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, Unpack
+
+from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
+from pyptx_dsl.instructions.calls import parameter
+from pyptx_dsl.instructions.directives import deviation, directive_node, trivia, word
+from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, identifier, quotable
+from pyptx_dsl.modules.bodies import Platform, traced
+from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
+from pyptx_dsl.modules.statements import Statements
+from pyptx_dsl.origin import at_instruction, user_frame
+from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from types import CodeType
+
+    from pyptx_dsl.types import PtxType
+
+    Place: TypeAlias = tuple[CodeType, int, int] | None
+
+__all__ = ["ModuleBuilder", "module"]
+
+
+def module(
+    *,
+    version: tuple[int, int] | None = None,
+    target: str | Sequence[str] | None = None,
+    address_size: int | None = 64,
+    unchecked: bool = False,
+    tail: str = "\n",
+) -> ModuleBuilder:
+    """Begin a module of PTX, to be written statement by statement.
+
+    `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
+    written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
+    address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
+    `tail` is what stands behind the last statement. Raise ArchError for a target that nobody knows. Manual: "PTX Module
+    Directives".
+    """
+    builder = ModuleBuilder(unchecked=unchecked, tail=tail)
+    if version is not None:
+        match version:
+            case (int(major), int(minor)):
+                builder.version(major, minor)
+            case _:
+                raise OperandError(f"version={version!r} is no pair of numbers", hint="write version=(8, 7)")
+    if target is not None:
+        builder.target(*((target,) if isinstance(target, str) else target))
+    if version is not None and target is not None and address_size is not None:
+        builder.address_size(address_size)
+    return builder
+
+
+class ModuleBuilder:
+    """A module while it is written: each method appends one statement, in the order of the calls.
+
+    `ptx()` is its text, `module()` its tree. Bodies of functions are Python functions that run once, and consist of
+    exactly what they call: no register is declared and no `ret` is added that nobody wrote.
+    """
+
+    __slots__ = ("_bodiless", "_platform", "_statements", "_tail", "_unchecked")
+
+    param = staticmethod(parameter)
+    declarator = staticmethod(declarator)
+
+    def __init__(self, *, unchecked: bool = False, tail: str = "\n") -> None:
+        """Begin with nothing; see `module`."""
+        self._statements = Statements()
+        self._unchecked = unchecked
+        self._tail = trivia("tail", tail)
+        self._platform = Platform()
+        self._bodiless: dict[str, Place] = {}
+
+    # --- what it becomes ------------------------------------------------------------------------------
+
+    def module(self) -> nodes.Module:
+        """Return the tree of what has been written so far; raise ControlFlowError for a function without a body."""
+        for name, place in self._bodiless.items():
+            raise ControlFlowError(
+                f"{name!r} has a header and no body",
+                where=place and at_instruction(*place),
+                hint="write the call above the function that is its body, as a decorator; m.declare has no body",
+            )
+        return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
+
+    def ptx(self) -> str:
+        """Return the text of what has been written so far."""
+        from pyptx_ir.syntax import emit
+
+        return emit(self.module())
+
+    # --- the head -------------------------------------------------------------------------------------
+
+    def version(self, major: int, minor: int) -> None:
+        """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten."""
+        self._statements.forget_names()
+        self._platform = Platform(self._platform.target, (major, minor))
+        self._statements.append(nodes.Version(major, minor))
+
+    def target(self, *names: str) -> None:
+        """Write `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked."""
+        if not names:
+            raise OperandError("a target has a name", hint='write m.target("sm_90a")')
+        try:
+            self._platform = Platform(find_target(names[0]).name, self._platform.version)
+        except TargetError as error:
+            if not self._unchecked:
+                hints = [hint for hint in (error.hint, "check nothing: module(…, unchecked=True)") if hint]
+                raise ArchError(error.message, hint="; or ".join(hints)) from None
+            self._platform = Platform(names[0], self._platform.version)
+        self._statements.append(nodes.Target(names))
+
+    def address_size(self, bits: int) -> None:
+        """Write `.address_size bits`."""
+        if bits not in {32, 64}:
+            raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits")
+        self._statements.append(nodes.AddressSize(bits))
+
+    # --- what is said of the next statement -----------------------------------------------------------
+
+    def comment(self, text: str) -> None:
+        """Put `// text` on a line of its own in front of the next statement; each line of `text` is one."""
+        self._statements.comment(text)
+
+    def written(self, *, lead: str | None = None, spelling: str | None = None) -> None:
+        """Say how the next statement is written, as `ptx.written` does for those of a body.
+
+        The spelling of a function is its header, that of a section all before its `{`.
+        """
+        self._statements.deviate(deviation(lead, spelling, unchecked=False))
+
+    # --- variables ------------------------------------------------------------------------------------
+
+    def var(
+        self,
+        space: str,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
+
+        `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. Types
+        without a name in `pyptx.types` are strings, `"texref"`. Raise DuplicateNameError for a name that the module
+        has. Manual: "Variables".
+        """
+        node = variable_node(space, name, dtype, size, options)
+        self._statements.declare_variable(node)
+        self._statements.append(node)
+        return name
+
+    def global_(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.global` variable, as `var` does: `m.global_("lut", u32, 4, init=[1, 2, 3, 4], align=16)`."""
+        return self.var("global", name, dtype, size, **options)
+
+    def const(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.const` variable, as `var` does."""
+        return self.var("const", name, dtype, size, **options)
+
+    def shared(
+        self,
+        name: str,
+        dtype: PtxType | str,
+        size: Size | tuple[Size, ...] = None,
+        **options: Unpack[VariableOptions],
+    ) -> str:
+        """Declare a `.shared` variable, as `var` does; with `size=0, linking="extern"`, the dynamic shared memory."""
+        return self.var("shared", name, dtype, size, **options)
+
+    # --- functions --------------------------------------------------------------------------------------
+
+    def entry(
+        self, name: str, params: Sequence[nodes.Parameter] | None = (), **options: Unpack[FunctionOptions]
+    ) -> Callable[[Callable[[], object]], str]:
+        """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
+
+            @m.entry("scale", [m.param("X", u64)], visible=True, maxntid=(128,))
+            def scale(): ...
+
+        `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
+        Function Directives: .entry".
+        """
+        return self._definition(header("entry", name, params, (), options), options.get("brace", "\n"))
+
+    def func(
+        self,
+        name: str,
+        params: Sequence[nodes.Parameter] | None = (),
+        returns: Sequence[nodes.Parameter] = (),
+        **options: Unpack[FunctionOptions],
+    ) -> Callable[[Callable[[], object]], str]:
+        """Define a device function, like `entry`; `returns` are its return parameters.
+
+        Manual: "Kernel and Function Directives: .func".
+        """
+        return self._definition(header("func", name, params, returns, options), options.get("brace", "\n"))
+
+    def declare(
+        self,
+        kind: str,
+        name: str,
+        params: Sequence[nodes.Parameter] | None = (),
+        returns: Sequence[nodes.Parameter] = (),
+        **options: Unpack[FunctionOptions],
+    ) -> str:
+        """Declare a function that is defined elsewhere, or further down, and return its name.
+
+        `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("r", b32)], linking="extern")`.
+        """
+        if kind not in {"func", "entry"}:
+            raise OperandError(f"{kind!r} is no kind of function", hint='"func" or "entry"')
+        node = header(kind, name, params, returns, options)
+        self._statements.declare_function(name, kind, defined=False)
+        self._statements.append(node)
+        return name
+
+    def _definition(self, head: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
+        if not self._unchecked and not (self._platform.target and self._platform.version[0]):
+            raise ArchError(
+                f"the module has no .version and .target yet, by which {head.name!r} is checked",
+                hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
+            )
+        trivia("brace", brace)
+        comment, said = self._statements.take_deviation()
+        self._statements.declare_function(head.name, head.kind, defined=True)
+        frame = user_frame()
+        self._bodiless[head.name] = frame and (frame.f_code, frame.f_lineno, frame.f_lasti)
+
+        def define(body: Callable[[], object]) -> str:
+            self._bodiless.pop(head.name, None)
+            finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
+            self._statements.append_globals(finished.globals)
+            whole = replace(head, body=replace(finished.body, lead=brace))
+            self._statements.append_definition(whole, comment, said)
+            return head.name
+
+        return define
+
+    # --- the rest ---------------------------------------------------------------------------------------
+
+    def alias(self, name: str, aliasee: str) -> None:
+        """Write `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
+        names = [identifier(each, "a function") for each in (name, aliasee)]
+        self._statements.append(nodes.Alias(*names))
+
+    def file(self, index: int, name: str, timestamp: int | None = None, size: int | None = None) -> None:
+        """Write `.file index "name"`, which `ptx.loc` counts on. Manual: "Debugging Directives: .file"."""
+        self._statements.append(file_node(index, name, timestamp, size))
+
+    def pragma(self, *values: str) -> None:
+        """Write `.pragma "value";` for all that follows. Manual: "Descriptions of .pragma Strings"."""
+        self._statements.append(nodes.Pragma(tuple([quotable(value) for value in values])))
+
+    def directive(self, name: str, *arguments: object, terminated: bool = True) -> None:
+        """Write a directive without a method of its own, as `ptx.directive` does."""
+        self._statements.append(directive_node(name, arguments, terminated=terminated))
+
+    def empty(self) -> None:
+        """Write a `;`."""
+        self._statements.append(nodes.Empty())
+
+    # --- debugging sections -----------------------------------------------------------------------------
+
+    @contextmanager
+    def section(self, name: str) -> Generator[None]:
+        """Write `.section name { … }` around the `m.data` and `m.label` of a `with` block.
+
+        Manual: "Debugging Directives: .section".
+        """
+        opening = self._statements.open_section()
+        try:
+            yield
+        finally:
+            lines = self._statements.close_section()
+        node = nodes.Section(name, tuple(lines), close_lead=self._statements.closing())
+        self._statements.append_section(node, *opening)
+
+    def data(self, dtype: PtxType, *values: int | str) -> None:
+        """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels."""
+        row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
+        if dtype.name not in {"b8", "b16", "b32", "b64"}:
+            raise OperandError(f"a section has no data of type {dtype}", hint="b8, b16, b32 or b64")
+        self._statements.append_data(nodes.SectionData(dtype.name, row, lead="\n\t"))
+
+    def label(self, name: str) -> None:
+        """Write a label of a section, `name:`."""
+        self._statements.append_data(nodes.Label(name, lead="\n"))

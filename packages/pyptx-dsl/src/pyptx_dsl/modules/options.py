@@ -1,0 +1,107 @@
+"""What may be said of a module's variables and functions by keyword, and the nodes that come of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from pyptx_dsl.errors import KeywordError, OperandError, close
+from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
+from pyptx_dsl.instructions.variables import (
+    Attributes,
+    Size,
+    attribute_nodes,
+    declarator,
+    identifier,
+    variable,
+    written_type,
+)
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_dsl.types import PtxType
+
+_FUNCTION_LINKING = ("visible", "extern", "weak")
+
+
+class VariableOptions(TypedDict, total=False):
+    """The keywords of a variable.
+
+    `init` is a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests; of an
+    opaque type, a dictionary of its fields (`{"filter_mode": "nearest"}`). `linking` is `extern`, `visible`, `weak` or
+    `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`, `attributes` are `"managed"` and
+    `("unified", a, b)`, `also` further names of the declaration, of `m.declarator`.
+    """
+
+    init: object
+    align: int | None
+    linking: str | None
+    vector: int | None
+    count: int | None
+    attributes: Attributes
+    also: Sequence[nodes.Declarator]
+
+
+class FunctionOptions(HeaderDirectives, total=False):
+    """The keywords of a function: directives in the order to be written, and these.
+
+    `linking` is `visible`, `extern` or `weak`; `visible=True` is the first. Where a directive comes twice, `directives`
+    are pairs in front of the keywords, `("pragma", "nounroll")`. `brace` is the white space before the `{`.
+    """
+
+    linking: str | None
+    visible: bool
+    attributes: Attributes
+    directives: Sequence[tuple[str, object]]
+    brace: str
+
+
+def variable_node(
+    space: str, name: str, dtype: PtxType | str, size: Size | tuple[Size, ...], options: VariableOptions
+) -> nodes.Variable:
+    """Return a module's variable; raise KeywordError for a keyword that there is not."""
+    known = VariableOptions.__annotations__
+    for keyword in options:
+        if keyword not in known:
+            raise KeywordError(f"a variable has no keyword {keyword!r}", hint=close(keyword, tuple(known)))
+    first = declarator(name, size, init=options.get("init"), count=options.get("count"), dtype=dtype)
+    return variable(
+        space,
+        written_type(dtype),
+        (first, *options.get("also", ())),
+        align=options.get("align"),
+        linking=options.get("linking"),
+        vector=options.get("vector"),
+        attributes=options.get("attributes", ()),
+    )
+
+
+def header(
+    kind: str,
+    name: str,
+    params: Sequence[nodes.Parameter] | None,
+    returns: Sequence[nodes.Parameter],
+    options: FunctionOptions,
+) -> nodes.Function:
+    """Return a function's header; raise KeywordError or OperandError for what it cannot say."""
+    own = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
+    keywords = {keyword: value for keyword, value in options.items() if keyword not in own}
+    return nodes.Function(
+        kind,
+        identifier(name, f"a function (.{kind})"),
+        None if params is None else tuple(params),
+        tuple(returns),
+        linking=_linking(options),
+        attributes=attribute_nodes(options.get("attributes", ())),
+        directives=directive_nodes(keywords, f"a function (.{kind})", options.get("directives", ())),
+    )
+
+
+def _linking(options: Mapping[str, object]) -> str | None:
+    linking = options.get("linking")
+    if linking is not None and linking not in _FUNCTION_LINKING:
+        raise OperandError(f"linking={linking!r}", hint=f"a function is {', '.join(_FUNCTION_LINKING)}")
+    if options.get("visible") and linking not in {None, "visible"}:
+        raise OperandError(f"a function is visible or {linking}, not both")
+    return "visible" if options.get("visible") else str(linking) if linking is not None else None

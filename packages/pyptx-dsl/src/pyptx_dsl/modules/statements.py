@@ -1,0 +1,159 @@
+"""The statements of a module while it is written: their order, their white space, the names that they declare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
+from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
+from pyptx_dsl.tracing.names import declared_names, variable_kind
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Data = nodes.SectionData | nodes.Label
+
+_HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
+
+
+class Statements:
+    """What a module holds so far. `declared` is what its names are, as the instruction checker asks."""
+
+    __slots__ = ("_defined", "_next", "body", "declared", "section")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.body: list[nodes.Statement] = []
+        self.section: list[Data] | None = None
+        self.declared: dict[str, str] = {}
+        self._defined: set[str] = set()
+        self._next = NextStatement()
+
+    def append(self, node: nodes.Statement) -> None:
+        """Put a statement behind the others, with the lead of its place, or as was said of it."""
+        if self.section is not None:
+            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
+        comment, said = self.take_deviation()
+        raw = None if said.spelling is None else spelled(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+
+    def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
+        """Put a function with its body behind the others; its spelling is that of its header."""
+        raw = None if said.spelling is None else _header(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+
+    def open_section(self) -> tuple[str, Deviation]:
+        """Take lines of data from now on; return what was said of the section."""
+        if self.section is not None:
+            raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
+        self.section = []
+        return self._next.take()
+
+    def close_section(self) -> list[Data]:
+        """Take statements again; return the lines of the section."""
+        lines, self.section = self.section or [], None
+        return lines
+
+    def closing(self) -> str:
+        """Return what was said of a brace that closes."""
+        comment, said = self._next.take()
+        return (f"\n{comment}" if comment else "\n") if said.lead is None else comment + said.lead
+
+    def append_section(self, node: nodes.Section, comment: str, said: Deviation) -> None:
+        """Put a section behind the others; its spelling is all before its `{`."""
+        head = None if said.spelling is None else _section_head(node, said.spelling)
+        self.body.append(replace(node, lead=self._lead(node, comment, said), head=head))
+
+    def append_data(self, node: Data) -> None:
+        """Put a line into the open section."""
+        if self.section is None:
+            raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
+        comment, said = self.take_deviation()
+        if comment or said is not AS_USUAL:
+            raw = None if said.spelling is None else spelled(node, said.spelling)
+            lead = nodes.lead_of(node) if said.lead is None else said.lead
+            node = replace(node, lead=lead if not comment else f"\n{comment}{lead.lstrip()}", raw=raw)
+        self.section.append(node)
+
+    def _lead(self, node: nodes.Statement, comment: str, said: Deviation) -> str:
+        """Return what stands in front of a statement: the lead of its place and the comments, or what was said."""
+        return self._usual(node) + comment if said.lead is None else comment + said.lead
+
+    def _usual(self, node: nodes.Statement) -> str:
+        """Return the white space in front of a statement that stands here: a blank line between groups."""
+        if not self.body:
+            return ""
+        before = self.body[-1]
+        same = before.__class__ is node.__class__ or (isinstance(before, _HEAD) and isinstance(node, _HEAD))
+        return "\n" if same and not (isinstance(node, nodes.Function) and node.body is not None) else "\n\n"
+
+    # --- what is said of the next statement -----------------------------------------------------------
+
+    def comment(self, text: str) -> None:
+        """Put lines of comment in front of what comes next."""
+        self._next.comment("".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]]))
+
+    def deviate(self, deviation: Deviation) -> None:
+        """Say something of the next statement."""
+        self._next.deviate(deviation)
+
+    def tail(self, usual: str) -> str:
+        """Return what stands behind the last statement: `usual`, or the comments that no statement follows."""
+        comment = self._next.end()
+        return f"\n{comment}" if comment else usual
+
+    def take_deviation(self) -> tuple[str, Deviation]:
+        """Take what was said of the next statement: the comments, and how it deviates."""
+        return self._next.take()
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def declare_variable(self, node: nodes.Variable) -> None:
+        """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
+        for name in declared_names(node.declarators):
+            self._declare(name, variable_kind(node), node.linking != "extern")
+
+    def append_globals(self, written: Iterable[nodes.Statement]) -> None:
+        """Put what a body asks for in front of its function: texts of printf, dynamic shared memory."""
+        for node in written:
+            match node:
+                case nodes.Variable():
+                    self.declare_variable(node)
+                case nodes.Function():
+                    self.declare_function(node.name, node.kind, defined=False)
+                case _:
+                    pass
+            self.append(node)
+
+    def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
+        """Note a function; it may be declared before it is defined, once."""
+        self._declare(name, f".{kind}", defined)
+
+    def forget_names(self) -> None:
+        """Begin another module of the text: a listing holds several, each with a `.version`."""
+        self.declared.clear()
+        self._defined.clear()
+
+    def _declare(self, name: str, kind: str, defined: bool) -> None:  # noqa: FBT001  a value, not a switch
+        known = self.declared.setdefault(name, kind)
+        if known != kind or (defined and name in self._defined):
+            raise DuplicateNameError(
+                f"the module has a {known} {name!r} already", hint="declare it extern, or choose another name"
+            )
+        if defined:
+            self._defined.add(name)
+
+
+def _header(node: nodes.Function, spelling: str) -> str:
+    return spelled(replace(node, body=nodes.Block(())), spelling, "{}")
+
+
+def _section_head(node: nodes.Section, spelling: str) -> str:
+    return spelled(replace(node, body=()), spelling, "{}").removeprefix(".section")
+
+
+def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
+    """Return what the parameters of a function stand for in its body."""
+    return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]

@@ -1,0 +1,245 @@
+"""The names of one trace: who holds them, and what the checker knows of them, scope by scope.
+
+A `{ … }` of PTX is a scope: what is declared in it may have a name of outside, and is forgotten behind its brace. What
+a trace declares at the head of the body, or in front of the entry, is visible everywhere: its name must be free in all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pyptx_dsl.registers.handle import Handle
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
+
+_COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
+
+
+class Hiding:
+    """Stands for the trace of a register while its name means another one, or nothing; any use of it raises."""
+
+    __slots__ = ("_hint", "_register", "_why")
+
+    def __init__(self, register: str, why: str, hint: str) -> None:
+        """Word the error that a use of the register is."""
+        self._register = register
+        self._why = why
+        self._hint = hint
+
+    @property
+    def name(self) -> str:
+        """Raise HiddenRegisterError: who finds a register of another trace asks for its name."""
+        raise HiddenRegisterError(f"register {self._register} {self._why}", hint=self._hint)
+
+
+class NameScope:
+    """The names that one `{ … }` declares, and the registers among them.
+
+    `hidden` is what the checker knew the names as outside, None for nothing; `covered` are registers of outside that
+    have the names of others here, with their traces.
+    """
+
+    __slots__ = ("covered", "hidden", "registers", "taken")
+
+    def __init__(self) -> None:
+        """Start with no name."""
+        self.taken: set[str] = set()
+        self.registers: list[Handle] = []
+        self.hidden: dict[str, str | None] = {}
+        self.covered: list[tuple[Handle, Trace]] = []
+
+    def hide(self, register: Handle) -> None:
+        """Refuse a register of outside, while this scope is open."""
+        why = "is hidden here: this scope declares another register of that name"
+        self.covered.append((register, register.trace))
+        _hide(register, why, "give one of the two another name")
+
+    def close(self) -> None:
+        """Refuse the registers from now on, and admit those of outside again."""
+        for register in self.registers:
+            _hide(register, "is not declared here: its scope is closed", "declare it outside of that scope")
+        for register, trace in self.covered:
+            register.trace = trace
+
+
+def _hide(register: Handle, why: str, hint: str) -> None:
+    register.trace = cast("Trace", Hiding(register.raw_name, why, hint))
+
+
+class Names:
+    """Variables, parameters, labels, and the registers that are declared where they are written."""
+
+    __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels")
+
+    def __init__(self, kernel: str, declared: dict[str, str]) -> None:
+        """Start with the name of the entry; `declared` is the checker's."""
+        self.labels: set[str] = set()
+        self._kernel = kernel
+        self._declared = declared
+        self._taken: set[str] = {kernel}
+        self._hints: dict[str, int] = {}
+        self._scopes = [NameScope()]
+
+    def surround(self, declared: Mapping[str, str]) -> None:
+        """Know the names of the module around the function, which may be hidden, and are nobody else's."""
+        self._declared.update(declared)
+        self._taken.update(declared)
+
+    def claim(self, name: str, kind: str = "") -> None:
+        """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""
+        self.refuse(name)
+        self._taken.add(name)
+        self._scopes[0].taken.add(name)
+        if kind:
+            self._declared[name] = kind
+
+    def refuse(self, name: str) -> None:
+        """Raise DuplicateNameError for a name that is held anywhere."""
+        if name in self._taken:
+            raise self._duplicate(name)
+
+    def claim_parameter(self, name: str, kind: str) -> None:
+        """Take the name of a parameter, which may hide one of the module, and may be nothing or `_`."""
+        if name not in {"", "_"}:
+            self.declare((name,), kind)
+
+    def declare(self, names: Collection[str], kind: str) -> None:
+        """Take names in the innermost scope; raise DuplicateNameError when it has one of them."""
+        scope = self._scopes[-1]
+        if not scope.taken.isdisjoint(names):
+            raise self._duplicate(next(name for name in names if name in scope.taken))
+        scope.taken.update(names)
+        self._taken.update(names)
+        if scope is not self._scopes[0]:
+            scope.hidden.update([(name, self._declared.get(name)) for name in names])
+            self._cover(scope, names)
+        self._declared.update(dict.fromkeys(names, kind))
+
+    def hold(self, registers: Iterable[Handle]) -> None:
+        """Note the registers whose names the innermost scope declares."""
+        self._scopes[-1].registers.extend(registers)
+
+    def _cover(self, scope: NameScope, names: Collection[str]) -> None:
+        """Hide the registers of outer scopes that have one of these names."""
+        for outer in self._scopes[:-1]:
+            if not outer.taken.isdisjoint(names):
+                for register in outer.registers:
+                    if register.raw_name in names:
+                        scope.hide(register)
+
+    def define_label(self, name: str) -> None:
+        """Take a label in the innermost scope; raise DuplicateNameError when it has that name."""
+        scope = self._scopes[-1]
+        if name in scope.taken:
+            raise DuplicateNameError(
+                f"label {name!r} is defined already in kernel {self._kernel!r}",
+                hint="use another name, or ptx.loop without one",
+            )
+        scope.taken.add(name)
+        self._taken.add(name)
+        self.labels.add(name)
+
+    def fresh(self, stem: str) -> str:
+        """Take the next free `stem_N`."""
+        name, number = self._free(f"{stem}_", self._hints.get(stem, 0))
+        self._hints[stem] = number + 1
+        self._taken.add(name)
+        return name
+
+    def fresh_label(self, hint: str) -> str:
+        """Return a label that nothing has; it is taken when it is defined."""
+        name, number = self._free(f"$L_{hint}_", self._hints.get(hint, 0))
+        self._hints[hint] = number + 1
+        return name
+
+    def has(self, name: str) -> bool:
+        """Tell whether a variable, parameter or label of that name has been declared."""
+        return name in self._taken
+
+    def enter(self) -> None:
+        """Open a scope."""
+        self._scopes.append(NameScope())
+
+    def enter_body(self) -> None:
+        """Declare in the outermost scope, whatever is open."""
+        self._scopes.append(self._scopes[0])
+
+    def leave_body(self) -> None:
+        """Declare again where that was before."""
+        self._scopes.pop()
+
+    def leave(self) -> None:
+        """Close the innermost scope: what it declared is forgotten, what it hid is known again."""
+        scope = self._scopes.pop()
+        scope.close()
+        for name, before in scope.hidden.items():
+            if before is None:
+                self._declared.pop(name, None)
+            else:
+                self._declared[name] = before
+
+    def _free(self, stem: str, number: int) -> tuple[str, int]:
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        return f"{stem}{number}", number
+
+    def _duplicate(self, name: str) -> DuplicateNameError:
+        return DuplicateNameError(f"the name {name!r} is taken in kernel {self._kernel!r}", hint="choose another name")
+
+
+def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:
+    """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
+    return [name for each in declarators for name in numbered(each.name, each.count)]
+
+
+def variable_kind(node: Variable) -> str:
+    """Return what the checker knows a variable as: its state space, or its opaque type."""
+    return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
+
+
+def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]:
+    """Yield the names of a `.reg` with what the checker knows them as; vector registers have components."""
+    names = declared_names(node.names)
+    if node.vector is None:
+        yield names, node.type
+        return
+    yield names, f"{node.vector}.{node.type}"
+    for letters in _COMPONENTS[node.vector]:
+        yield [f"{name}.{letter}" for name in names for letter in letters], node.type
+
+
+def numbered(stem: str, count: int | None) -> list[str]:
+    """Return the names of `stem<count>`, or the one name."""
+    return [stem] if count is None else [f"{stem}{number}" for number in range(count)]
+
+
+def register_names(operand: tree.Operand) -> Iterator[str]:
+    """Yield the names of all registers inside an operand."""
+    match operand:
+        case tree.Register(name=name):
+            yield name
+        case tree.Address(base=base, offset=offset):
+            yield from register_names(base)
+            if offset is not None:
+                yield from register_names(offset)
+        case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
+            for part in parts:
+                yield from register_names(part)
+        case tree.Pair(first=first, second=second):
+            yield from register_names(first)
+            yield from register_names(second)
+        case (
+            tree.Negated(operand=inner)
+            | tree.Parenthesized(operand=inner)
+            | tree.Unary(operand=inner)
+            | tree.Unified(address=inner)
+        ):
+            yield from register_names(inner)
+        case _:
+            return

@@ -1,0 +1,25 @@
+"""The statements of one `{ … }` while they are recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.registers.offsets import OffsetSlot
+    from pyptx_ir.syntax import nodes
+
+
+class Scope:
+    """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
+
+    __slots__ = ("close_comment", "close_lead", "indent", "lead", "nodes", "sites")
+
+    def __init__(self, indent: int, lead: str) -> None:
+        """Open a scope whose statements stand `indent` tabs deep."""
+        self.indent = indent
+        self.lead = lead
+        self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
+        self.sites: list[Site] = []
+        self.close_comment = ""
+        self.close_lead = "\n" if indent == 1 else lead

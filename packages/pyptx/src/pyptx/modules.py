@@ -1,0 +1,5 @@
+"""Whole modules of PTX, statement by statement: `module(version=(8, 7), target="sm_90a")`."""
+
+from pyptx_dsl.modules.builder import ModuleBuilder, module
+
+__all__ = ["ModuleBuilder", "module"]
