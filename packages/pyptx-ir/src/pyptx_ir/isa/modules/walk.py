@@ -70,8 +70,7 @@ class Walk:
         self.registers, self.addresses = registers(), addresses()
         self.right: RightForms = {}  # shared by all modules of one target and version, once these are known
         self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
-        self.constant = 0  # bytes of .const variables so far
-        self.constant_at = 0
+        self.constant = self.constant_at = 0  # bytes of .const variables so far, and where the last of them stands
         self.files: dict[int, int] = {}
         self.places: set[tuple[int, int, int]] = set()  # of every .loc so far: file, line, column
         self.last_label = ""
