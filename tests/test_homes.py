@@ -65,6 +65,12 @@ def test_whose_an_instruction_is_follows_from_its_words(home: Home) -> None:
     assert {row.syntax.split()[0] for row in astray} <= INDISTINCT
 
 
+@pytest.mark.parametrize("home", [home for home in HOMES if home.runtime], ids=lambda home: home.distribution)
+def test_a_distribution_that_runs_kernels_hands_in_the_runtime_of_its_row(home: Home) -> None:
+    assert named(home, "pyptx_runtimes") == {home.runtime}
+    assert home.frameworks
+
+
 def test_what_is_somebodys_is_nobody_elses() -> None:
     for table in ("namespaces", "instructions", "launch_attributes", "frameworks"):
         names = [name for home in HOMES for name in getattr(home, table)]

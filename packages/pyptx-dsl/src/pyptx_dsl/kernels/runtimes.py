@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., object])
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
 
-# The runtimes that come with this project: each takes arrays of one framework. What others take is theirs to say.
-_FRAMEWORKS = frozenset({"sim", "torch", "jax"})
-
 
 def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:
     """Run a kernel on the runtime of its arrays; return that and what the kernel returns.
@@ -105,11 +102,18 @@ def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str,
     """
     claimed = witnesses(kernel, arrays, keywords)
     runtime = next((row for row in _runtimes() if row.claims(claimed)), None)
-    if runtime is None or runtime.name in _FRAMEWORKS:
+    if runtime is None or _takes_one_framework(runtime):
         _check(kernel, arrays, keywords.get("out"))
     if runtime is None:
         raise _missing(kernel.name, claimed, "runs", kernel.declaration.tensors if arrays else ())
     return runtime
+
+
+def _takes_one_framework(runtime: Runtime) -> bool:
+    """Tell whether a runtime is one of this project's, whose arrays are all of one framework."""
+    from pyptx_ir.plugins.homes import RUNTIMES
+
+    return runtime.name in RUNTIMES
 
 
 def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
@@ -124,7 +128,7 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
 def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) -> Simulate:
     """Return the `simulate` of the first runtime that has one and claims these arrays."""
     row = next((row for row in _runtimes() if row.simulate is not None and row.claims(arrays)), None)
-    if row is None or row.name in _FRAMEWORKS:
+    if row is None or _takes_one_framework(row):
         _check(kernel, arrays, out)
     if row is None or row.simulate is None:
         raise _missing(kernel.name, arrays, "simulates", kernel.declaration.tensors)

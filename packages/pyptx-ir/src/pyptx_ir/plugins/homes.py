@@ -18,7 +18,8 @@ class Home(Value):
     `namespaces` are names behind `ptx.`, a dotted one within a namespace of the core. `instructions` are the first
     words of opcodes, or an instruction's name and a word that stands further behind (`mma .kind::mxf4`). `frameworks`
     are the first words of the modules of the arrays that its kernels run on, `cpu_frameworks` of those that it takes
-    on the CPU only. `extra` is the extra of pyptx that brings it along with what it needs.
+    on the CPU only; `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that brings it along
+    with what it needs.
     """
 
     distribution: str
@@ -28,6 +29,7 @@ class Home(Value):
     launch_attributes: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
     cpu_frameworks: tuple[str, ...] = ()
+    runtime: str | None = None
 
     @property
     def module(self) -> str:
@@ -45,10 +47,10 @@ HOMES: Final = (
     Home("pyptx-ir"),
     Home("pyptx-dsl"),
     Home("pyptx-transpile"),
-    Home("pyptx-sim", frameworks=("numpy",), cpu_frameworks=("torch",)),
+    Home("pyptx-sim", frameworks=("numpy",), cpu_frameworks=("torch",), runtime="sim"),
     Home("pyptx-launch"),
-    Home("pyptx-torch", extra="torch", frameworks=("torch",)),
-    Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib")),
+    Home("pyptx-torch", extra="torch", frameworks=("torch",), runtime="torch"),
+    Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib"), runtime="jax"),
     Home(
         "pyptx-arch-hopper",
         namespaces=(
@@ -82,6 +84,9 @@ HOMES: Final = (
         launch_attributes=("preferred_cluster",),
     ),
 )
+
+RUNTIMES: Final = frozenset(home.runtime for home in HOMES if home.runtime)
+"""The names of this project's runtimes, each of which takes arrays of one framework; others say what they take."""
 
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
 _BY_INSTRUCTION: Final = {words: home for home in HOMES for words in home.instructions}
