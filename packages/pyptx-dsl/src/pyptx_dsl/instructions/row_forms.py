@@ -8,6 +8,7 @@ of its words, and any other word a flag of the same name.
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,12 +31,25 @@ _CHOICES: dict[str, str] = {
     **dict.fromkeys(("rnd", "frnd", "irnd", "frnd2", "frnd3", "frnd4"), "rounding"),
     **dict.fromkeys(("rn", "rz", "rm", "rp", "rna", "rs"), "rounding"),
     **dict.fromkeys(("hi", "lo", "wide"), "mode"),
-    "boolop": "combine",
+    **dict.fromkeys(("cmp",), "cmp_op"),
+    **dict.fromkeys(("boolop",), "combine"),
+    **dict.fromkeys(("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc"), "sem"),
+    **dict.fromkeys(("cta", "cluster", "gpu", "sys"), "scope"),
+    **dict.fromkeys(("ss", "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"), "space"),
+    **dict.fromkeys(("and", "xor"), "bit_op"),
+    "cop": "cache",
+    "level1": "evict_l1",
+    "level2": "evict_l2",
+    "num": "layout",
+    **dict.fromkeys(("row", "alayout"), "a_layout"),
+    **dict.fromkeys(("col", "blayout"), "b_layout"),
 }
 """Slots and words of syntax lines whose keyword takes a word, where it is called otherwise."""
 
 _FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs"}
 """Words whose flag is called otherwise; `abs` behind `xorsign` belongs to it."""
+
+_SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 
 _DEFAULTS = ("rn", "lo", "clamp")
 """Words that are meant where an instruction needs one of several and a call gives none."""
@@ -132,13 +146,13 @@ def _named(pattern: Pattern) -> Iterator[tuple[str, Item]]:
 def _keyword(name: str, before: str) -> str:
     if name == "abs" and before == "xorsign_abs":
         return before
-    return _CHOICES.get(name) or _FLAGS.get(name, name)
+    return "shape" if _SHAPE.fullmatch(name) else _CHOICES.get(name) or _FLAGS.get(name, name)
 
 
 def _part(named: tuple[str, Item], row: InstructionRow) -> Part:
     keyword, item = named
     words = dict(row.slots).get(item.name, (item.name,))
-    flag = bool(keyword) and item.name not in dict(row.slots) and item.name not in _CHOICES
+    flag = bool(keyword) and item.name not in dict(row.slots) and not (item.name in _CHOICES or keyword == "shape")
     return Part(keyword, words, flag, item.optional)
 
 
