@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-WRAPPERS = sorted({value.opcode for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)})
+WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
 # How many of the forms of instructions that compilers write are calls. The others have no function (textures, tensor
 # memory), or another order of modifiers than the manual's.
 LEAST = 0.84

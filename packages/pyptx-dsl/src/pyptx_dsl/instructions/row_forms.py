@@ -99,7 +99,7 @@ class RowForm:
     def has_types(self, types: tuple[str, ...]) -> bool:
         """Tell whether it has these types, in this order."""
         places = self.types
-        return len(types) == len(places) and all(map(tuple.__contains__, places, types))
+        return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: Given) -> bool:
         """Tell whether each keyword has what was given for it."""
