@@ -349,7 +349,8 @@ def test_atomics_assemble_for_every_type() -> None:
         pointer, shared = reg.scalar(u64), smem.alloc(b64, (2,))
         for name in ("add", "min", "max", "inc", "dec", "and_", "or_", "xor_", "exch"):
             operation = getattr(ptx.atom, name)
-            for dtype in map(from_name, operation._types):
+            scalars = (form.types[0] for form in operation.forms if "vec" not in form.keywords)
+            for dtype in map(from_name, sorted(set(itertools.chain.from_iterable(scalars)))):
                 if dtype is b128:
                     continue
                 old, value = reg.scalar(dtype), reg.scalar(dtype)

@@ -271,6 +271,8 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.st(f32, reg.scalar(u64), 1, sem="acquire", scope="gpu"), OperandError, "acquire"),
     (lambda: ptx.atom.add(pred, None, reg.scalar(u64), 1), OperandError, "no form for pred"),
     (lambda: ptx.atom.add(bf16, None, reg.scalar(u64), reg.scalar(bf16)), OperandError, "destination"),
+    (lambda: ptx.atom.min(f16, None, reg.scalar(u64), reg.scalar(f16)), OperandError, "needs one of v2, v4, v8"),
+    (lambda: ptx.red.add(u32, reg.scalar(u64), u(), sem="acquire"), OperandError, "one of relaxed, release"),
     (lambda: ptx.redux.sync.add(f32, reg.scalar(f32), reg.scalar(f32)), OperandError, "no form"),
     (lambda: ptx.shfl.sync.up(u(), 1, 0), OperandError, "not 1.*ptx.shfl.sync.up.dst, v, delta.*__shfl_up_sync"),
     (lambda: ptx.shfl.sync.down(u(), 1), OperandError, "lane is missing.*__shfl_down_sync"),  # type: ignore[call-arg]  # a mistake on purpose

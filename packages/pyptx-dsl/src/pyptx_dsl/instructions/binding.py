@@ -37,6 +37,8 @@ _OPERANDS: dict[str, tuple[str, ...]] = {
     "cache_policy": ("policy", "cache_policy"),
     "random_bits": ("rbits",),
     "lut": ("immLut",),
+    "compare": ("b",),
+    "value": ("c",),
     "smem_dst": ("dst",),
     "global_src": ("src",),
     "smem": ("a", "p"),
@@ -57,7 +59,7 @@ _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 def bound(name: str, function: object, reading: Reading, guard: Operand | None) -> Iterator[Call]:
     """Yield calls of `function` with what a reading has: with a destination, and without, where it declares its own."""
-    if isinstance(function, Wrapper):
+    if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
     parameters = _parameters(function)
@@ -74,9 +76,14 @@ def _called(name: str, arguments: tuple[Argument, ...], keywords: dict[str, Argu
 
 def may_lack(function: object, keyword: str) -> bool:
     """Tell whether a call may leave out a keyword."""
-    if isinstance(function, Wrapper):
+    if _is_generic(function):
         return True
     return all(each.default is not each.empty for each in _parameters(function) if each.name == keyword)
+
+
+def _is_generic(function: object) -> bool:
+    """Tell whether a function takes the keywords of its rows, whatever they are."""
+    return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
 def _wrapped(reading: Reading) -> tuple[Argument, ...]:

@@ -37,6 +37,7 @@ _CHOICES: dict[str, str] = {
     **dict.fromkeys(("cta", "cluster", "gpu", "sys"), "scope"),
     **dict.fromkeys(("ss", "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"), "space"),
     **dict.fromkeys(("and", "xor"), "bit_op"),
+    **dict.fromkeys(("add", "inc", "dec", "min", "max", "exch", "cas"), "op"),
     "cop": "cache",
     "level1": "evict_l1",
     "level2": "evict_l2",
@@ -107,6 +108,11 @@ class RowForm:
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
+
+    def lacks(self, given: Given) -> tuple[str, ...]:
+        """Return the words of which a call must choose one and does not, as none of them is the usual one."""
+        open_parts = (part for part in self.parts if part.keyword and part.keyword not in given and not part.optional)
+        return next((part.words for part in open_parts if len(part.words) > 1 and part.default not in _DEFAULTS), ())
 
     def surplus(self, given: Given) -> tuple[int, int]:
         """Count the words that nobody asked for: those that the form happens to have, and those that are defaults."""

@@ -35,10 +35,19 @@ __all__ = [
     "choice",
     "keywords_of",
     "ptx_type",
+    "rows_of",
 ]
 
 Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
 """The type of an instruction, or its types in the manual's order where it names several."""
+
+
+def rows_of(opcode: str) -> tuple[RowForm, ...]:
+    """Return the forms of an instruction's rows; the table is read here."""
+    from pyptx_dsl.instructions.row_forms import row_form
+    from pyptx_ir.isa.check import patterns_of
+
+    return tuple(row_form(pattern.row) for pattern in patterns_of(opcode))
 
 
 def choice(keyword: str, value: object, values: Sequence[str]) -> str:
@@ -129,10 +138,7 @@ class Wrapper:
     @functools.cached_property
     def forms(self) -> tuple[RowForm, ...]:
         """The forms of the instruction, those of plugins too."""
-        from pyptx_dsl.instructions.row_forms import row_form
-        from pyptx_ir.isa.check import patterns_of
-
-        return tuple(row_form(pattern.row) for pattern in patterns_of(self.opcode))
+        return rows_of(self.opcode)
 
     def words(self, dtype: Types, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not."""
@@ -269,8 +275,11 @@ def _taking(what: str, forms: list[RowForm], asked: Mapping[str, str | bool]) ->
     """Return the forms that take all keywords; raise OperandError where there is none."""
     having = [form for form in forms if asked.keys() <= set(form.keywords)]
     taking = [form for form in having if form.takes(asked)]
+    enough = [form for form in taking if not form.lacks(asked)]
+    if enough:
+        return enough
     if taking:
-        return taking
+        raise OperandError(f"{what} needs one of {', '.join(taking[0].lacks(asked))}")
     known = dict.fromkeys(name for form in forms for name in form.keywords)
     for keyword, value in asked.items():
         if keyword not in known:
