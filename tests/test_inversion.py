@@ -5,8 +5,10 @@ Of each compiler every opcode is taken with every kind of operands that it has i
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass
 from functools import cache
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -20,7 +22,7 @@ from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.tracing.trace import Trace, tracing
 from pyptx_dsl.types import BY_NAME, b64, f32, from_name, pred, u32
 from pyptx_ir.isa.check import patterns_of
-from pyptx_ir.isa.forms import forms, register_type
+from pyptx_ir.isa.forms import forms, register_type, some_forms
 from pyptx_ir.syntax import decode, nodes, parse, parse_instruction
 from pyptx_ir.syntax import operands as tree
 
@@ -151,6 +153,26 @@ def test_every_form_of_an_instruction_that_is_a_wrapper_has_a_call(opcode: str) 
             call = call_of(node, register_type)
             assert call is not None, text
             assert call.name.rstrip("_") == opcode
+
+
+# Instructions whose functions have a name and operands of their own, and the forms that these do not write.
+FUNCTIONS: dict[str, str] = {
+    **dict.fromkeys(("setp", "set", "selp", "slct", "testp", "mov", "shf", "dp4a", "dp2a", "ldu", "isspacep"), ""),
+    **dict.fromkeys(("match", "redux", "activemask", "movmatrix", "discard", "prefetchu"), ""),
+    "mma": r"\{%[us]32",  # the functions take packed elements in registers of untyped bits alone
+    "cvt": r"\.relu\.satfinite\.e\dm|cvt\.relu\.rn",  # the order of words of sm_89
+    **dict.fromkeys(("atom", "red"), r"red\.async"),
+    **dict.fromkeys(("ld", "st"), r"\.mmio|readonly|unified|\.b128|async|bulk"),
+}
+
+
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_every_form_of_an_instruction_that_is_a_function_has_a_call(opcode: str) -> None:
+    chance = Random(opcode)
+    for pattern in patterns_of(opcode):
+        for text in some_forms(pattern.row, chance, 12):
+            if not (FUNCTIONS[opcode] and re.search(FUNCTIONS[opcode], text)):
+                assert call_of(parse_instruction(text), register_type) is not None, text
 
 
 PRINTED = {

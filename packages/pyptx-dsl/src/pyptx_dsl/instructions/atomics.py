@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.wrapper import Wrapper, ptx_type, rows_of
+from pyptx_dsl.instructions.wrapper import Operation, ptx_type
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
+from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyptx_dsl.instructions.memory import Registers
-    from pyptx_dsl.instructions.row_forms import RowForm
-    from pyptx_dsl.instructions.wrapper import Types
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
@@ -30,42 +29,41 @@ __all__ = ["Atom", "AtomCas", "AtomOperation", "Red", "RedOperation", "atom", "r
 _BRAINS = ("bf16", "bf16x2")
 
 
-class _Operation(Wrapper):
+class _Atomic(Operation):
     """One operation of `atom` or `red`, whose types, orders, scopes and spaces are those of its rows."""
-
-    def __init__(self, opcode: str, operation: str) -> None:
-        """Describe `opcode.operation`."""
-        super().__init__(f"{opcode}.{operation}", f"The forms of `{opcode}` with `{to_ptx(operation)}`.")
-        self.opcode = opcode
-        self._operation = to_ptx(operation)
-
-    @functools.cached_property
-    def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction that have this operation."""
-        return tuple(form for form in rows_of(self.opcode) if self._operation in form.choices("op"))
 
     def _issue(
         self,
-        dtype: Types,
+        dtype: PtxType,
         operands: tuple[object, ...],
-        modifiers: Mapping[str, object],
+        order: tuple[str, str | None, str | None, bool],
         policy: Reg | None,
         pred: Reg | None,
     ) -> None:
-        """Emit the instruction; the last operand may be several, side by side in memory."""
-        space = to_ptx(str(modifiers["space"]))
-        count = len(cast("Sequence[object]", operands[-1])) if isinstance(operands[-1], RegArray | list | tuple) else 0
-        words: dict[str, object] = {
-            **modifiers,
-            "op": self._operation,
-            "space": None if space == "generic" else space,
-            "vec": f"v{count}" if count else None,
-            "hint": None if policy is None else "L2::cache_hint",
-        }
-        self._emit(dtype, operands if policy is None else (*operands, policy), words, pred)
+        """Emit the instruction with a space, an order, a scope and `noftz`; the last operand may be a vector."""
+        last = operands[-1]
+        count = len(cast("Sequence[object]", last)) if isinstance(last, RegArray | list | tuple) else 0
+        words = self._words(dtype, order, count, policy is not None)
+        active(f"ptx.{self.__name__}").emit(words, operands if policy is None else (*operands, policy), pred)
+
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  operations are as many as there are names, and live as long
+    def _words(
+        self,
+        dtype: PtxType,
+        order: tuple[str, str | None, str | None, bool],
+        count: int,
+        hinted: bool,  # noqa: FBT001  a key of the cache
+    ) -> tuple[str, ...]:
+        space, sem, scope, noftz = order
+        modifiers: dict[str, str | bool | None] = {"sem": sem, "scope": scope, "noftz": noftz}
+        modifiers["op"] = self.operation
+        modifiers["space"] = None if space == "generic" else to_ptx(space)
+        modifiers["vec"] = f"v{count}" if count else None
+        modifiers["hint"] = "L2::cache_hint" if hinted else None
+        return self.words(dtype, **modifiers)
 
 
-class AtomOperation(_Operation):
+class AtomOperation(_Atomic):
     """`d = [addr]; [addr] = operation(d, b)`, in one step."""
 
     def __call__(
@@ -90,14 +88,14 @@ class AtomOperation(_Operation):
         checked = ptx_type(dtype, repr(self))
         if dst is None and checked.name in _BRAINS:
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
-            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self._operation}")
+            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
-        words = {"sem": sem, "scope": scope, "space": space, "noftz": noftz}
-        self._issue(checked, (target, as_address(addr), _values(checked, b)), words, cache_policy, pred)
+        operands = (target, as_address(addr), _values(checked, b))
+        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
         return dst
 
 
-class AtomCas(_Operation):
+class AtomCas(_Atomic):
     """Compare and swap."""
 
     def __call__(
@@ -117,11 +115,11 @@ class AtomCas(_Operation):
         checked = ptx_type(dtype, repr(self))
         target: object = tree.Sink() if dst is None else dst
         sources = (as_address(addr), literal(checked, compare), literal(checked, value))
-        self._issue(checked, (target, *sources), {"sem": sem, "scope": scope, "space": space}, None, pred)
+        self._issue(checked, (target, *sources), (space, sem, scope, False), None, pred)
         return dst
 
 
-class RedOperation(_Operation):
+class RedOperation(_Atomic):
     """`[addr] = operation([addr], b)`, in one step and without an answer."""
 
     def __call__(
@@ -139,8 +137,8 @@ class RedOperation(_Operation):
     ) -> None:
         """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
         checked = ptx_type(dtype, repr(self))
-        words = {"sem": sem, "scope": scope, "space": space, "noftz": noftz}
-        self._issue(checked, (as_address(addr), _values(checked, b)), words, cache_policy, pred)
+        operands = (as_address(addr), _values(checked, b))
+        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
 
 
 class Atom:

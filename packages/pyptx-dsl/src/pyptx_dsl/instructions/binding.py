@@ -37,6 +37,8 @@ _OPERANDS: dict[str, tuple[str, ...]] = {
     "cache_policy": ("policy", "cache_policy"),
     "random_bits": ("rbits",),
     "lut": ("immLut",),
+    "metadata": ("e",),
+    "selector": ("f",),
     "compare": ("b",),
     "value": ("c",),
     "smem_dst": ("dst",),
@@ -123,8 +125,9 @@ class Binding:
         for parameter in parameters:
             if self._operands and parameter.name not in self._values and _is_placed_operand(parameter):
                 self._keep(parameter, self._operands.pop(next(iter(self._operands))))
-        required = (each.name for each in parameters if each.default is each.empty)
-        self.values = self._values if all(name in self._values for name in required) else None
+        missing = [each for each in parameters if each.default is each.empty and each.name not in self._values]
+        self._values.update(dict.fromkeys((each.name for each in missing), None))
+        self.values = self._values if all("None" in str(each.annotation) for each in missing) else None
 
     def _take(self, parameter: inspect.Parameter) -> None:
         kind, name = str(parameter.annotation), parameter.name

@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.check import patterns_of
+from pyptx_ir.isa.matching import match_modifiers, places_taken
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES, is_bits
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Item
     from pyptx_ir.isa.rows import InstructionRow
 
-__all__ = ["Given", "Part", "RowForm", "keywords_in", "row_form", "types_in"]
+__all__ = ["Given", "Part", "RowForm", "choices_of", "in_order", "keywords_in", "row_form", "types_in", "untyped"]
 
 Given: TypeAlias = "Mapping[str, str | bool]"
 """Keywords and what was given for each: a word, or True for a flag."""
@@ -179,6 +180,23 @@ def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | 
         for part, item in parts
         if part.keyword and item.name in filled
     }
+
+
+@functools.lru_cache(maxsize=4096)
+def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the words of an opcode in the order of the first row that has them; None if no row has."""
+    for pattern in patterns_of(opcode[0]):
+        taken = places_taken(pattern, opcode[1:])
+        if taken is not None:
+            return (opcode[0], *(word for _, word in sorted(zip(taken, opcode[1:], strict=True))))
+    return None
+
+
+@functools.cache
+def choices_of(opcode: str, keyword: str) -> tuple[str, ...]:
+    """Return the words that a keyword takes in one form of an instruction or another."""
+    forms = (row_form(pattern.row) for pattern in patterns_of(opcode))
+    return tuple(dict.fromkeys(word for form in forms for word in form.choices(keyword)))
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:

@@ -27,6 +27,7 @@ __all__ = [
     "BinaryOrTernary",
     "Flags",
     "Modifiers",
+    "Operation",
     "Quaternary",
     "Ternary",
     "Types",
@@ -230,6 +231,21 @@ class Quaternary(Wrapper):
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c, d), modifiers, pred)
         return dst
+
+
+class Operation(Wrapper):
+    """The forms of an instruction with one operation, whose word is part of the name: `atom.add`."""
+
+    def __init__(self, path: str, operation: str) -> None:
+        """Describe `ptx.<path>.<operation>`, of the instruction with which `path` begins."""
+        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
+        self.opcode = path.partition(".")[0]
+        self.operation = to_ptx(operation)
+
+    @functools.cached_property
+    def forms(self) -> tuple[RowForm, ...]:
+        """The forms of the instruction that have this operation."""
+        return tuple(form for form in rows_of(self.opcode) if self.operation in form.choices("op"))
 
 
 def _types(dtype: object, what: str) -> tuple[PtxType, ...]:
