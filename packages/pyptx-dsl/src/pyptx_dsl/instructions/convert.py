@@ -28,11 +28,15 @@ def mov(dtype: PtxType, dst: object, src: object, *, pred: Reg | None = None) ->
     """
     checked = ptx_type(dtype, "ptx.mov")
     word = checked.move or checked.name
-    words: tuple[str, ...] = ("mov", word)
-    if isinstance(dst, list) and isinstance(src, list):
-        words = ("mov", f"v{len(cast('list[object]', dst))}", word)
+    count = _length(dst) if _length(src) else 0
+    words = ("mov", f"v{count}", word) if count else ("mov", word)
     active("ptx.mov").emit(words, (dst, literal(checked, src)), pred)
     return dst
+
+
+def _length(value: object) -> int:
+    """Return the number of a list's elements; 0 of anything else."""
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
 def cvt(
