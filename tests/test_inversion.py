@@ -159,7 +159,7 @@ def test_every_form_of_an_instruction_that_is_a_wrapper_has_a_call(opcode: str) 
 FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("setp", "set", "selp", "slct", "testp", "mov", "shf", "dp4a", "dp2a", "ldu", "isspacep"), ""),
     **dict.fromkeys(("match", "redux", "activemask", "movmatrix", "discard", "prefetchu"), ""),
-    "mma": r"mma\.sp|\{%[us]32",  # the functions take packed elements in registers of untyped bits alone
+    "mma": r"mma\.sp|kind::|\{%[us]32",  # packed elements lie in registers of untyped bits; kinds have no function
     "cvt": r"\.relu\.satfinite\.e\dm|cvt\.relu\.rn",  # the order of words of sm_89
     **dict.fromkeys(("atom", "red"), r"red\.async"),
     **dict.fromkeys(("ld", "st"), r"\.mmio|readonly|unified|\.b128|async|bulk"),
