@@ -28,25 +28,26 @@ __all__ = ["Given", "Part", "RowForm", "choices_of", "in_order", "keywords_in", 
 Given: TypeAlias = "Mapping[str, str | bool]"
 """Keywords and what was given for each: a word, or True for a flag."""
 
-_CHOICES: dict[str, str] = {
-    **dict.fromkeys(("rnd", "frnd", "irnd", "frnd2", "frnd3", "frnd4"), "rounding"),
-    **dict.fromkeys(("rn", "rz", "rm", "rp", "rna", "rs"), "rounding"),
-    **dict.fromkeys(("hi", "lo", "wide"), "mode"),
-    **dict.fromkeys(("cmp",), "cmp_op"),
-    **dict.fromkeys(("boolop",), "combine"),
-    **dict.fromkeys(("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc"), "sem"),
-    **dict.fromkeys(("cta", "cluster", "gpu", "sys"), "scope"),
-    **dict.fromkeys(("ss", "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"), "space"),
-    **dict.fromkeys(("and", "xor"), "bit_op"),
-    **dict.fromkeys(("add", "inc", "dec", "min", "max", "exch", "cas"), "op"),
-    "cop": "cache",
-    "level1": "evict_l1",
-    "level2": "evict_l2",
-    "num": "layout",
-    **dict.fromkeys(("row", "alayout"), "a_layout"),
-    **dict.fromkeys(("col", "blayout"), "b_layout"),
+_NAMED = {
+    "rounding": "rnd frnd irnd frnd2 frnd3 frnd4 rn rz rm rp rna rs",
+    "mode": "hi lo wide",
+    "cmp_op": "cmp",
+    "combine": "boolop",
+    "sem": "weak volatile relaxed acquire release acq_rel sc",
+    "scope": "cta cluster gpu sys",
+    "space": "ss global shared shared::cta shared::cluster local const param",
+    "op": "add inc dec min max exch cas",
+    "bit_op": "and xor",
+    "cache": "cop",
+    "evict_l1": "level1",
+    "evict_l2": "level2",
+    "layout": "num",
+    "a_layout": "row alayout",
+    "b_layout": "col blayout",
 }
-"""Slots and words of syntax lines whose keyword takes a word, where it is called otherwise."""
+"""Keywords that take a word, and the slots and words of syntax lines that they stand for."""
+
+_CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
 
 _FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs"}
 """Words whose flag is called otherwise; `abs` behind `xorsign` belongs to it."""
@@ -59,7 +60,7 @@ _DEFAULTS = ("rn", "lo", "clamp")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One place of a syntax line: a type (`keyword` is empty), a word of several, or a flag (`word` is its own)."""
+    """One place of a syntax line: a type (`keyword` is empty), a word of several, or a flag."""
 
     keyword: str
     words: tuple[str, ...]
