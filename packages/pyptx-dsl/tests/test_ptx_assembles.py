@@ -9,15 +9,14 @@ import pytest
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import InstructionUseError
-from pyptx_dsl.instructions.arithmetic import _MAD
-from pyptx_dsl.instructions.bits import _LOP3
-from pyptx_dsl.instructions.compare import COMPARISONS
 from pyptx_dsl.instructions.mma import _forms
+from pyptx_dsl.instructions.row_forms import choices_of, types_in
 from pyptx_dsl.instructions.special_registers import _types
-from pyptx_dsl.instructions.wrapper import Binary, Quaternary, SyntaxForm, Ternary, Unary, Wrapper
+from pyptx_dsl.instructions.wrapper import Wrapper, keywords_of
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.trace import register_names
 from pyptx_dsl.types import (
     TYPES,
     b8,
@@ -48,6 +47,10 @@ from pyptx_dsl.types import (
     u64,
     ue8m0x2,
 )
+from pyptx_ir.isa.check import patterns_of, verdict_on
+from pyptx_ir.isa.forms import forms, register_type
+from pyptx_ir.syntax import parse_statements
+from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.toolchain import assemble
 
 if TYPE_CHECKING:
@@ -58,8 +61,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ptxas
 
-SOURCES: dict[type, int] = {Unary: 1, Binary: 2, Ternary: 3, Quaternary: 4}
-WRAPPERS = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)] + [_MAD]
+WRAPPERS = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
 VERSIONS = {"sm_80": (8, 5), "sm_90a": (8, 5), "sm_100a": (8, 8)}
 
 
@@ -78,62 +80,35 @@ def assembled(body: Callable[[], object], arch: str = "sm_90a", version: tuple[i
 # --- the wrappers that are rows -----------------------------------------------------------------------
 
 
-def modifiers(form: SyntaxForm) -> Iterator[dict[str, str | bool]]:
-    """Yield every combination of a form's modifiers."""
-    flags = [part.keyword for part in form.parts if part.optional and not part.values]
-    slots = [
-        [(part.keyword, value) for value in (*([None] if part.optional else []), *part.values)]
-        for part in form.parts
-        if part.values
-    ]
-    for chosen in itertools.product(*slots):
-        for count in range(len(flags) + 1):
-            for on in itertools.combinations(flags, count):
-                given = {key: value for key, value in chosen if value is not None}
-                yield {**given, **dict.fromkeys(on, True)}
+def instructions(wrapper: Wrapper, target: str, version: tuple[int, int]) -> Iterator[Instruction]:
+    """Yield what a target has of a wrapper's rows in a version of PTX; the names of registers are their types."""
+    for pattern in patterns_of(wrapper.opcode):
+        for text in forms(pattern.row):
+            (node,) = parse_statements(text)
+            assert isinstance(node, Instruction)
+            if verdict_on(node, register_type, target, version) is None:
+                yield node
 
 
-def types_of(wrapper: Wrapper, dtype: PtxType, given: dict[str, str | bool]) -> tuple[PtxType, list[PtxType]]:
-    """Return the types of the result and the sources, where they are not the instruction's own."""
-    sources = [dtype] * SOURCES[type(wrapper)]
-    match wrapper.__name__:
-        case "popc" | "clz" | "bfind":
-            return u32, sources
-        case "shl" | "shr" | "bfe" | "szext":
-            return dtype, [dtype, *[u32] * (len(sources) - 1)]
-        case "bfi":
-            return dtype, [dtype, dtype, u32, u32]
-        case "bmsk":
-            return dtype, [u32, u32]
-        case "fns":
-            return dtype, [b32, b32, s32]
-        case "mul" | "mad" if given.get("mode") == "wide":
-            wide = from_name(f"{dtype.name[0]}{2 * dtype.bits}")
-            return wide, [dtype, dtype, wide][: len(sources)]
-        case _:
-            return dtype, sources
+def declared(node: Instruction, known: set[str]) -> None:
+    """Declare the registers of an instruction that are not yet."""
+    for name in (name for operand in node.operands for name in register_names(operand)):
+        if name not in known:
+            active().fresh(from_name(str(register_type(name))), name)
+            known.add(name)
 
 
 def test_every_row_assembles_with_every_combination_of_its_modifiers() -> None:
     def body() -> None:
+        known = set[str]()
         for wrapper in WRAPPERS:
-            for form in wrapper.forms:
-                for name, given in itertools.product(form.types, list(modifiers(form))):
-                    result, sources = types_of(wrapper, from_name(name), given)
-                    registers = [reg.scalar(source) for source in sources]
-                    assert wrapper(from_name(name), reg.scalar(result), *registers, **given).dtype is result
+            for node in instructions(wrapper, "sm_100a", VERSIONS["sm_100a"]):
+                declared(node, known)
+                types = tuple(map(from_name, types_in(node.opcode)))
+                wrapper(types if len(types) > 1 else types[0], *node.operands, **keywords_of(wrapper, node.opcode[1:]))
 
     text = assembled(body, "sm_100a")
     assert text.count(";") > 700
-
-
-@pytest.mark.parametrize("wrapper", [*WRAPPERS, _LOP3], ids=repr)
-def test_every_row_documents_what_it_emits(wrapper: Wrapper) -> None:
-    assert wrapper.__doc__ is not None
-    for form in wrapper.forms:
-        assert form.syntax in wrapper.__doc__
-    assert "Emits one instruction" in wrapper.__doc__
-    assert "Manual: " in wrapper.__doc__
 
 
 def test_numbers_are_spelt_for_the_type() -> None:
@@ -193,7 +168,7 @@ def test_every_comparison_assembles_for_the_types_that_have_it() -> None:
     tried = list[str]()
 
     def body() -> None:
-        for relation, dtype in itertools.product(COMPARISONS, (u32, s32, b32, u16, s64, f32, f64)):
+        for relation, dtype in itertools.product(choices_of("setp", "cmp_op"), (u32, s32, b32, u16, s64, f32, f64)):
             p, a = reg.scalar(pred), reg.scalar(dtype)
             try:
                 ptx.setp(relation, dtype, p, a, a)
@@ -307,7 +282,7 @@ def test_loads_and_stores_assemble_for_every_type_space_and_cache_operator() -> 
         local = ptx.var("local", b8, "scratch", size=64, align=16)
         const = ptx.var("const", b8, "table", size=64, align=16, init=[1, 2, 3])
         for dtype in TYPES:
-            if dtype.memory is None or dtype.name in {"b1", "s4", "u4", "e2m1", "e2m3", "e3m2"}:
+            if dtype.memory is None or dtype.name in {"b1", "s2", "u2", "s4", "u4", "e2m1", "e2m3", "e3m2"}:
                 continue
             value = reg.scalar(dtype)
             ptx.ld(dtype, value, pointer)
@@ -373,7 +348,8 @@ def test_atomics_assemble_for_every_type() -> None:
         pointer, shared = reg.scalar(u64), smem.alloc(b64, (2,))
         for name in ("add", "min", "max", "inc", "dec", "and_", "or_", "xor_", "exch"):
             operation = getattr(ptx.atom, name)
-            for dtype in map(from_name, operation._types):
+            scalars = (form.types[0] for form in operation.forms if "vec" not in form.keywords)
+            for dtype in map(from_name, sorted(set(itertools.chain.from_iterable(scalars)))):
                 if dtype is b128:
                     continue
                 old, value = reg.scalar(dtype), reg.scalar(dtype)

@@ -271,6 +271,8 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.st(f32, reg.scalar(u64), 1, sem="acquire", scope="gpu"), OperandError, "acquire"),
     (lambda: ptx.atom.add(pred, None, reg.scalar(u64), 1), OperandError, "no form for pred"),
     (lambda: ptx.atom.add(bf16, None, reg.scalar(u64), reg.scalar(bf16)), OperandError, "destination"),
+    (lambda: ptx.atom.min(f16, None, reg.scalar(u64), reg.scalar(f16)), OperandError, "needs one of v2, v4, v8"),
+    (lambda: ptx.red.add(u32, reg.scalar(u64), u(), sem="acquire"), OperandError, "one of relaxed, release"),
     (lambda: ptx.redux.sync.add(f32, reg.scalar(f32), reg.scalar(f32)), OperandError, "no form"),
     (lambda: ptx.shfl.sync.up(u(), 1, 0), OperandError, "not 1.*ptx.shfl.sync.up.dst, v, delta.*__shfl_up_sync"),
     (lambda: ptx.shfl.sync.down(u(), 1), OperandError, "lane is missing.*__shfl_down_sync"),  # type: ignore[call-arg]  # a mistake on purpose
@@ -501,7 +503,15 @@ def test_a_plugin_that_takes_a_name_of_ours_is_a_clash_with_both_owners(
         _ = ptx.nothing
 
 
+def test_no_row_of_the_table_is_read_before_a_wrapper_is_used() -> None:
+    code = (
+        "import sys; from pyptx_dsl import ptx; ptx.add, ptx.lop3, ptx.sin; print('pyptx_ir.isa.table' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
 def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
     wrappers = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
     keywords = {keyword for wrapper in wrappers for form in wrapper.forms for keyword in form.keywords}
-    assert keywords | {"mode"} == set(Modifiers.__annotations__)
+    assert keywords == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself

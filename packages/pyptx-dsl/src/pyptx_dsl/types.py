@@ -108,6 +108,7 @@ f32x2 = PtxType("f32x2", "b64", "packed", "%rd", "b64", "b64")
 e4m3 = PtxType("e4m3", "b16", "float", "%b", "b16", "b8")
 e5m2 = PtxType("e5m2", "b16", "float", "%b", "b16", "b8")
 ue8m0 = PtxType("ue8m0", "b16", "float", "%b", "b16", "b8")
+ue4m3 = PtxType("ue4m3", "b16", "float", "%b", "b16", "b8")
 e2m1 = PtxType("e2m1", "b16", "float", "%b", "b16", "b8")
 e2m3 = PtxType("e2m3", "b16", "float", "%b", "b16", "b8")
 e3m2 = PtxType("e3m2", "b16", "float", "%b", "b16", "b8")
@@ -117,6 +118,8 @@ e5m2x2 = PtxType("e5m2x2", "b16", "packed", "%rs", "b16", "b16")
 e2m3x2 = PtxType("e2m3x2", "b16", "packed", "%rs", "b16", "b16")
 e3m2x2 = PtxType("e3m2x2", "b16", "packed", "%rs", "b16", "b16")
 ue8m0x2 = PtxType("ue8m0x2", "b16", "packed", "%rs", "b16", "b16")
+ue5m3x2 = PtxType("ue5m3x2", "b16", "packed", "%rs", "b16", "b16")
+s2f6x2 = PtxType("s2f6x2", "b16", "packed", "%rs", "b16", "b16")
 # `cvt.….e2m1x2` accepts a `.b8` register only, and there is no `mov.b8`.
 e2m1x2 = PtxType("e2m1x2", "b8", "packed", "%bb", None, "b8")
 e4m3x4 = PtxType("e4m3x4", "b32", "packed", "%r", "b32", "b32")
@@ -124,8 +127,12 @@ e5m2x4 = PtxType("e5m2x4", "b32", "packed", "%r", "b32", "b32")
 e2m3x4 = PtxType("e2m3x4", "b32", "packed", "%r", "b32", "b32")
 e3m2x4 = PtxType("e3m2x4", "b32", "packed", "%r", "b32", "b32")
 e2m1x4 = PtxType("e2m1x4", "b16", "packed", "%rs", "b16", "b16")
+e2m1p4x4 = PtxType("e2m1p4x4", "b32", "packed", "%r", "b32", "b32")
+ue8m0x4 = PtxType("ue8m0x4", "b32", "packed", "%r", "b32", "b32")
 
 b1 = PtxType("b1", "b32", "packed", "%r", "b32", "b32")
+s2 = PtxType("s2", "b32", "packed", "%r", "b32", "b32")
+u2 = PtxType("u2", "b32", "packed", "%r", "b32", "b32")
 s4 = PtxType("s4", "b32", "packed", "%r", "b32", "b32")
 u4 = PtxType("u4", "b32", "packed", "%r", "b32", "b32")
 u8x4 = PtxType("u8x4", "b32", "packed", "%r", "b32", "b32")
@@ -138,9 +145,10 @@ pred = PtxType("pred", "pred", "pred", "%p", "pred", None)
 TYPES: tuple[PtxType, ...] = (
     *(b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64),
     *(f16, bf16, f32, f64, tf32, f16x2, bf16x2, f32x2),
-    *(e4m3, e5m2, ue8m0, e2m1, e2m3, e3m2),
-    *(e4m3x2, e5m2x2, e2m1x2, e2m3x2, e3m2x2, ue8m0x2, e4m3x4, e5m2x4, e2m1x4, e2m3x4, e3m2x4),
-    *(b1, s4, u4, u8x4, s8x4, u16x2, s16x2, pred),
+    *(e4m3, e5m2, ue8m0, ue4m3, e2m1, e2m3, e3m2),
+    *(e4m3x2, e5m2x2, e2m1x2, e2m3x2, e3m2x2, ue8m0x2, ue5m3x2, s2f6x2),
+    *(e4m3x4, e5m2x4, e2m1x4, e2m1p4x4, e2m3x4, e3m2x4, ue8m0x4),
+    *(b1, s2, u2, s4, u4, u8x4, s8x4, u16x2, s16x2, pred),
 )
 
 BY_NAME = {row.name: row for row in TYPES}

@@ -5,94 +5,97 @@ Manual: "Parallel Synchronization and Communication Instructions: atom, red".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.memory import space_words
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.naming import to_ptx
+from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.instructions.memory import Registers
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 __all__ = ["Atom", "AtomCas", "AtomOperation", "Red", "RedOperation", "atom", "red"]
 
-_SPACES = ("global", "shared", "shared::cta", "shared::cluster", "generic")
-_SCOPES = ("cta", "cluster", "gpu", "sys")
-_ATOM_SEM = ("relaxed", "acquire", "release", "acq_rel")
-_RED_SEM = ("relaxed", "release")
 _BRAINS = ("bf16", "bf16x2")
-_HALVES = ("f16", "f16x2", *_BRAINS)
-_BITS = ("b32", "b64", "u32", "u64", "s32", "s64")
-_ADD = ("u32", "s32", "u64", "f32", "f64", *_HALVES)
-_ORDER = ("u32", "s32", "u64", "s64")
 
 
-class _Operation:
-    """One operation for some types; `bits` spells the type as `b` and its width."""
+class _Atomic(Operation):
+    """One operation of `atom` or `red`, whose types, orders, scopes and spaces are those of its rows."""
 
-    def __init__(self, opcode: str, name: str, types: tuple[str, ...], *, bits: bool = False) -> None:
-        """Describe `opcode.name`."""
-        self._opcode = opcode
-        self._name = name
-        self._types = types
-        self._bits = bits
+    def _issue(
+        self,
+        dtype: PtxType,
+        operands: tuple[object, ...],
+        order: tuple[str, str | None, str | None, bool],
+        policy: Reg | None,
+        pred: Reg | None,
+    ) -> None:
+        """Emit the instruction with a space, an order, a scope and `noftz`; the last operand may be a vector."""
+        last = operands[-1]
+        count = len(cast("Sequence[object]", last)) if isinstance(last, RegArray | list | tuple) else 0
+        words = self._words(dtype, order, count, policy is not None)
+        active(f"ptx.{self.__name__}").emit(words, operands if policy is None else (*operands, policy), pred)
 
-    def __repr__(self) -> str:
-        return f"ptx.{self._opcode}.{self._name}"
-
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  operations are as many as there are names, and live as long
     def _words(
-        self, dtype: PtxType, space: str, sem: str | None, scope: str | None, policy: Reg | None
+        self,
+        dtype: PtxType,
+        order: tuple[str, str | None, str | None, bool],
+        count: int,
+        hinted: bool,  # noqa: FBT001  a key of the cache
     ) -> tuple[str, ...]:
-        checked = ptx_type(dtype, repr(self))
-        if checked.name not in self._types:
-            raise OperandError(f"{self!r} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
-        words = [self._opcode]
-        if sem is not None:
-            words.append(choice("sem", sem, _ATOM_SEM if self._opcode == "atom" else _RED_SEM))
-        if scope is not None:
-            words.append(choice("scope", scope, _SCOPES))
-        words += [*space_words(space, _SPACES), self._name]
-        if checked.name in _HALVES and self._name == "add":
-            words.append("noftz")
-        if policy is not None:
-            words.append("L2::cache_hint")
-        return (*words, f"b{checked.bits}" if self._bits else checked.name)
+        space, sem, scope, noftz = order
+        modifiers: dict[str, str | bool | None] = {"sem": sem, "scope": scope, "noftz": noftz}
+        modifiers["op"] = self.operation
+        modifiers["space"] = None if space == "generic" else to_ptx(space)
+        modifiers["vec"] = f"v{count}" if count else None
+        modifiers["hint"] = "L2::cache_hint" if hinted else None
+        return self.words(dtype, **modifiers)
 
 
-class AtomOperation(_Operation):
+class AtomOperation(_Atomic):
     """`d = [addr]; [addr] = operation(d, b)`, in one step."""
 
     def __call__(
         self,
         dtype: PtxType,
-        dst: Reg | None,
+        dst: Registers | None,
         addr: object,
         b: object,
         *,
         space: str = "global",
         sem: str | None = None,
         scope: str | None = None,
+        noftz: bool = False,
         cache_policy: Reg | None = None,
         pred: Reg | None = None,
-    ) -> Reg | None:
-        """Emit `atom{.sem}{.scope}{.space}.op.type d, [addr], b;` and return `d`; None as `dst` is the sink `_`."""
+    ) -> Registers | None:
+        """Emit `atom{.sem}{.scope}{.space}.op{.vec}.type d, [addr], b;` and return `d`; None as `dst` is the sink `_`.
+
+        Lists of 2, 4 or 8 registers as `dst` and `b` are a vector, of floats in global memory (from sm_90). `noftz`
+        keeps subnormal sums of f32 (PTX 9.4); those of half precision keep them always.
+        """
         checked = ptx_type(dtype, repr(self))
-        words = self._words(checked, space, sem, scope, cache_policy)
         if dst is None and checked.name in _BRAINS:
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
-            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self._name}")
+            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
-        policy = () if cache_policy is None else (cache_policy,)
-        active(repr(self)).emit(words, (target, as_address(addr), literal(checked, b), *policy), pred)
+        operands = (target, as_address(addr), _values(checked, b))
+        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
         return dst
 
 
-class AtomCas(_Operation):
+class AtomCas(_Atomic):
     """Compare and swap."""
 
     def __call__(
@@ -110,14 +113,13 @@ class AtomCas(_Operation):
     ) -> Reg | None:
         """Emit `atom{.sem}{.scope}{.space}.cas.bN d, [addr], compare, value;` and return `d`, the old value."""
         checked = ptx_type(dtype, repr(self))
-        words = self._words(checked, space, sem, scope, None)
         target: object = tree.Sink() if dst is None else dst
         sources = (as_address(addr), literal(checked, compare), literal(checked, value))
-        active(repr(self)).emit(words, (target, *sources), pred)
+        self._issue(checked, (target, *sources), (space, sem, scope, False), None, pred)
         return dst
 
 
-class RedOperation(_Operation):
+class RedOperation(_Atomic):
     """`[addr] = operation([addr], b)`, in one step and without an answer."""
 
     def __call__(
@@ -129,14 +131,14 @@ class RedOperation(_Operation):
         space: str = "global",
         sem: str | None = None,
         scope: str | None = None,
+        noftz: bool = False,
         cache_policy: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `red{.sem}{.scope}{.space}.op.type [addr], b;`."""
+        """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
         checked = ptx_type(dtype, repr(self))
-        words = self._words(checked, space, sem, scope, cache_policy)
-        policy = () if cache_policy is None else (cache_policy,)
-        active(repr(self)).emit(words, (as_address(addr), literal(checked, b), *policy), pred)
+        operands = (as_address(addr), _values(checked, b))
+        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
 
 
 class Atom:
@@ -146,16 +148,16 @@ class Atom:
     `acq_rel`, `scope` `cta`, `cluster`, `gpu` or `sys`. Half-precision `add` carries the `.noftz` that it must have.
     """
 
-    add = AtomOperation("atom", "add", _ADD)
-    min = AtomOperation("atom", "min", _ORDER)
-    max = AtomOperation("atom", "max", _ORDER)
-    inc = AtomOperation("atom", "inc", ("u32",))
-    dec = AtomOperation("atom", "dec", ("u32",))
-    and_ = AtomOperation("atom", "and", _BITS, bits=True)
-    or_ = AtomOperation("atom", "or", _BITS, bits=True)
-    xor_ = AtomOperation("atom", "xor", _BITS, bits=True)
-    exch = AtomOperation("atom", "exch", (*_BITS, "f32", "f64", "b128"), bits=True)
-    cas = AtomCas("atom", "cas", ("b16", "u16", "s16", *_BITS, "f32", "f64", "b128"), bits=True)
+    add = AtomOperation("atom", "add")
+    min = AtomOperation("atom", "min")
+    max = AtomOperation("atom", "max")
+    inc = AtomOperation("atom", "inc")
+    dec = AtomOperation("atom", "dec")
+    and_ = AtomOperation("atom", "and_")
+    or_ = AtomOperation("atom", "or_")
+    xor_ = AtomOperation("atom", "xor_")
+    exch = AtomOperation("atom", "exch")
+    cas = AtomCas("atom", "cas")
 
 
 class Red:
@@ -164,14 +166,21 @@ class Red:
     The keywords are those of `atom`; `sem` is `relaxed` or `release`.
     """
 
-    add = RedOperation("red", "add", _ADD)
-    min = RedOperation("red", "min", _ORDER)
-    max = RedOperation("red", "max", _ORDER)
-    inc = RedOperation("red", "inc", ("u32",))
-    dec = RedOperation("red", "dec", ("u32",))
-    and_ = RedOperation("red", "and", _BITS, bits=True)
-    or_ = RedOperation("red", "or", _BITS, bits=True)
-    xor_ = RedOperation("red", "xor", _BITS, bits=True)
+    add = RedOperation("red", "add")
+    min = RedOperation("red", "min")
+    max = RedOperation("red", "max")
+    inc = RedOperation("red", "inc")
+    dec = RedOperation("red", "dec")
+    and_ = RedOperation("red", "and_")
+    or_ = RedOperation("red", "or_")
+    xor_ = RedOperation("red", "xor_")
+
+
+def _values(dtype: PtxType, value: object) -> object:
+    """Return the literal of a number, or those of a list."""
+    if isinstance(value, list | tuple):
+        return [literal(dtype, each) for each in cast("Sequence[object]", value)]
+    return literal(dtype, value)
 
 
 atom = Atom()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
@@ -14,15 +15,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.operands import PipeRef
     from pyptx_dsl.types import PtxType
 
-__all__ = ["COMPARISONS", "literal", "selp", "set_", "setp", "slct"]
-
-COMPARISONS = (
-    *("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"),
-    *("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"),
-)
-"""Ordered comparisons of all types; of unsigned integers; of floats that are true if one is NaN; of NaN itself."""
-
-_COMBINE = ("and", "or", "xor")
+__all__ = ["literal", "selp", "set_", "setp", "slct"]
 
 
 def setp(
@@ -40,7 +33,8 @@ def setp(
 ) -> Reg | PipeRef:
     """Emit `setp.cmp{.combine}{.ftz}.type p, a, b{, c};` and return `p`.
 
-    `cmp_op` is one of `COMPARISONS`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With
+    `cmp_op` is `eq ne lt le gt ge`, of unsigned integers also `lo ls hi hs`, of floats also `equ neu ltu leu gtu geu`,
+    true if one is NaN, and `num nan`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With
     `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`). `pred_negate` is an older
     name of `pred`. Manual: "Comparison and Selection Instructions: setp".
     """
@@ -48,21 +42,16 @@ def setp(
         raise OperandError("ptx.setp has one guard: pred and pred_negate are two names of it", hint="pass pred= alone")
     if (combine is None) != (c is None):
         raise OperandError("ptx.setp: combine and c go together", hint='write combine="and", c=other')
-    words = ["setp", choice("cmp_op", cmp_op, COMPARISONS)]
-    if combine is not None:
-        words.append(choice("combine", combine, _COMBINE))
-    if ftz:
-        words.append("ftz")
-    words.append(ptx_type(dtype, "ptx.setp").name)
+    words = _words("setp", cmp_op, combine, ftz, ptx_type(dtype, "ptx.setp").name)
     operands = (pred_out, a, b) if c is None else (pred_out, a, b, c)
-    active("ptx.setp").emit(tuple(words), operands, pred if pred is not None else pred_negate)
+    active("ptx.setp").emit(words, operands, pred if pred is not None else pred_negate)
     return pred_out
 
 
 def set_(
     cmp_op: str,
     dtype: PtxType,
-    stype: PtxType,
+    stype: PtxType | None,
     dst: Reg,
     a: object,
     b: object,
@@ -74,19 +63,26 @@ def set_(
 ) -> Reg:
     """Emit `set.cmp{.combine}{.ftz}.dtype.stype d, a, b{, c};` and return `d`.
 
-    Where the comparison in `stype` holds, `d` gets all ones (u32, s32) or 1.0 (floats); else 0. Manual: "Comparison and
+    Where the comparison in `stype` holds, `d` gets all ones (u32, s32) or 1.0 (floats); else 0. Packed integers have
+    one type, `set.cmp.u8x4`: `stype` is None. Manual: "Comparison and
     Selection Instructions: set", "Half Precision Comparison Instructions: set".
     """
     if (combine is None) != (c is None):
         raise OperandError("ptx.set_: combine and c go together", hint='write combine="and", c=other')
-    words = ["set", choice("cmp_op", cmp_op, COMPARISONS)]
-    if combine is not None:
-        words.append(choice("combine", combine, _COMBINE))
-    if ftz:
-        words.append("ftz")
-    words += [ptx_type(dtype, "ptx.set_").name, ptx_type(stype, "ptx.set_").name]
-    active("ptx.set_").emit(tuple(words), (dst, a, b) if c is None else (dst, a, b, c), pred)
+    types = tuple([ptx_type(each, "ptx.set_").name for each in (dtype, stype) if each is not None])
+    words = _words("set", cmp_op, combine, ftz, *types)
+    active("ptx.set_").emit(words, (dst, a, b) if c is None else (dst, a, b, c), pred)
     return dst
+
+
+@lru_cache(maxsize=4096)
+def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
+    """Return the opcode; raise OperandError for a comparison or a combination that no row has."""
+    from pyptx_dsl.instructions.row_forms import choices_of
+
+    compared = choice("cmp_op", cmp_op, choices_of(opcode, "cmp_op"))
+    combined = () if combine is None else (choice("combine", combine, choices_of(opcode, "combine")),)
+    return (opcode, compared, *combined, *(("ftz",) if ftz else ()), *types)
 
 
 def selp(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.compare import literal
@@ -15,22 +16,27 @@ if TYPE_CHECKING:
 
 __all__ = ["cvt", "cvt_pack", "mov"]
 
-_ROUNDINGS = ("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "rs")
-_SMALL = frozenset(
-    {"e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4", "tf32"}
-)
-
 
 def mov(dtype: PtxType, dst: object, src: object, *, pred: Reg | None = None) -> object:
     """Emit `mov.type d, src;` and return `d`.
 
     `src` is a register, a number (spelt exactly for the type), a symbol (its address), or a list of registers to
-    pack; `d` may be a list to unpack into. 16-bit floats and packed types move as bits: `ptx.mov(bf16, …)` is
-    `mov.b16`. Manual: "Data Movement and Conversion Instructions: mov".
+    pack; `d` may be a list to unpack into; of two lists, of 2 or 4, the elements move (`mov.v2`). 16-bit floats and
+    packed types move as bits: `ptx.mov(bf16, …)` is `mov.b16`.
+
+    Manual: "Data Movement and Conversion Instructions: mov".
     """
     checked = ptx_type(dtype, "ptx.mov")
-    active("ptx.mov").emit(("mov", checked.move or checked.name), (dst, literal(checked, src)), pred)
+    word = checked.move or checked.name
+    count = _length(dst) if _length(src) else 0
+    words = ("mov", f"v{count}", word) if count else ("mov", word)
+    active("ptx.mov").emit(words, (dst, literal(checked, src)), pred)
     return dst
+
+
+def _length(value: object) -> int:
+    """Return the number of a list's elements; 0 of anything else."""
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
 def cvt(
@@ -45,29 +51,45 @@ def cvt(
     sat: bool = False,
     relu: bool = False,
     satfinite: bool = False,
+    pzo: bool = False,
+    scale: object | None = None,
     random_bits: object | None = None,
     pred: Reg | None = None,
 ) -> Reg:
-    """Emit `cvt{.rounding}{.ftz}{.sat}{.relu}{.satfinite}.dst_type.src_type d, a{, b}{, random_bits};` and return `d`.
+    """Emit `cvt{.rounding}{.ftz}{.sat}{.relu}….dst_type.src_type d, a{, b}{, scale}{, random_bits};` and return `d`.
 
     `rounding` is `rn rz rm rp` between floats, `rni rzi rmi rpi` to integers, `rna` for tf32, `rs` with
     `random_bits`. For packed results from f32, `src` goes to the high half and `second` to the low one; for four
-    packed results `src` is a list of four. Which conversions need a rounding, and which must not have one, is the
-    table's to say (InstructionUseError). Manual: "Data Movement and Conversion Instructions: cvt".
+    packed results `src` is a list of four. `scale` is a power of 2, ue8m0, or two of them, by which packed values are
+    scaled (PTX 9.1); `pzo` makes zeros positive (PTX 9.4). Which conversions need a rounding, and which must not have
+    one, is the table's to say (InstructionUseError). Manual: "Data Movement and Conversion Instructions: cvt".
     """
     to, source = ptx_type(dst_type, "ptx.cvt"), ptx_type(src_type, "ptx.cvt")
     if (rounding == "rs") != (random_bits is not None):
         raise OperandError('ptx.cvt: rounding="rs" and random_bits go together', hint="pass both or neither")
-    words = ["cvt"]
-    if rounding is not None:
-        words.append(choice("rounding", rounding, _ROUNDINGS))
-    words += [word for word, asked in (("ftz", ftz), ("sat", sat)) if asked]
-    tail = [word for word, asked in (("relu", relu), ("satfinite", satfinite)) if asked]
-    # The manual writes them in this order for the floats of 16 bits and in the other for all smaller ones.
-    words += tail[::-1] if to.name in _SMALL and rounding != "rs" else tail
-    operands = [dst, src, *(value for value in (second, random_bits) if value is not None)]
-    active("ptx.cvt").emit((*words, to.name, source.name), operands, pred)
+    asked = {"ftz": ftz, "sat": sat, "relu": relu, "satfinite": satfinite, "pzo": pzo}
+    flags = tuple([word for word, wanted in asked.items() if wanted])
+    words = _words(to.name, source.name, rounding, flags, scale is not None)
+    operands = [dst, src, *(value for value in (second, scale, random_bits) if value is not None)]
+    active("ptx.cvt").emit(words, operands, pred)
     return dst
+
+
+@lru_cache(maxsize=4096)
+def _words(
+    to: str,
+    source: str,
+    rounding: str | None,
+    flags: tuple[str, ...],
+    scaled: bool,  # noqa: FBT001  a key of the cache
+) -> tuple[str, ...]:
+    """Return the opcode in the order of its row; as it is asked for, where no row has it and the table refuses it."""
+    from pyptx_dsl.instructions.row_forms import choices_of, in_order
+
+    rounded = () if rounding is None else (choice("rounding", rounding, choices_of("cvt", "rounding")),)
+    scales = [(word,) for word in choices_of("cvt", "scaled")] if scaled else [()]
+    spelt = [("cvt", *rounded, *flags, *scale, to, source) for scale in scales]
+    return next((words for words in map(in_order, spelt) if words is not None), spelt[0])
 
 
 def cvt_pack(

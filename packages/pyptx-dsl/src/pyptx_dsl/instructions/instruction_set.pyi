@@ -1344,7 +1344,6 @@ class Applypriority_global:
         - `applypriority{.global}.L2::evict_normal [a], size` (PTX 7.4, sm_80 or later)
         """
 class Atom:
-    L2__cache_hint: Atom_L2_cache_hint
     acq_rel: Atom_sem
     acquire: Atom_sem
     add: Atom_sem_add
@@ -1367,93 +1366,7 @@ class Atom:
     shared__cta: Atom_sem_scope_space
     sys: Atom_sem_sys
     xor: Atom_sem_op
-class Atom_L2_cache_hint:
-    add: Atom_L2_cache_hint_add
-    and_: Atom_L2_cache_hint_op
-    dec: Atom_L2_cache_hint_op_2
-    exch: Atom_L2_cache_hint_exch
-    inc: Atom_L2_cache_hint_op_2
-    max: Atom_L2_cache_hint_op_3
-    min: Atom_L2_cache_hint_op_3
-    or_: Atom_L2_cache_hint_op
-    xor: Atom_L2_cache_hint_op
-class Atom_L2_cache_hint_add:
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 2.0, any target)
-        """
-    def f64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
-        """
-    noftz: Atom_L2_cache_hint_add_noftz
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-    u32 = s32
-    def u64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 1.2, any target)
-        """
-class Atom_L2_cache_hint_add_noftz:
-    def bf16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
-        """
-    bf16x2 = bf16
-    def f16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
-        """
-    def f16x2(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
-        """
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
-        """
-class Atom_L2_cache_hint_op:
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 3.1, any target)
-        """
-class Atom_L2_cache_hint_op_2:
-    def u32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-class Atom_L2_cache_hint_exch:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
-        """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.2, any target)
-        """
-class Atom_L2_cache_hint_op_3:
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-    def s64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 3.1, any target)
-        """
-    u32 = s32
-    u64 = s64
 class Atom_sem:
-    L2__cache_hint: Atom_L2_cache_hint
     add: Atom_sem_add
     and_: Atom_sem_op
     cas: Atom_sem_cas
@@ -1495,6 +1408,23 @@ class Atom_sem_add:
     v2: Atom_sem_add_v2
     v4: Atom_sem_add_v4
 class Atom_sem_add_L2_cache_hint:
+    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 2.0, any target)
+        """
+    def f64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
+        """
+    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        """
     v2: Atom_sem_add_L2_cache_hint_v2
     v4: Atom_sem_add_L2_cache_hint_v4
 class Atom_sem_add_L2_cache_hint_v2:
@@ -1530,6 +1460,23 @@ class Atom_sem_add_noftz:
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
 class Atom_sem_add_noftz_L2_cache_hint:
+    def bf16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
+        """
+    bf16x2 = bf16
+    def f16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
+        """
+    def f16x2(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
+        """
+    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
+        """
     v2: Atom_v2
     v4: Atom_v4
     v8: Atom_v8
@@ -1616,6 +1563,7 @@ class Atom_sem_add_v4:
         - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_op:
+    L2__cache_hint: Atom_sem_op_L2_cache_hint
     def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
@@ -1623,6 +1571,15 @@ class Atom_sem_op:
     def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
+        """
+class Atom_sem_op_L2_cache_hint:
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
 class Atom_sem_cas:
     def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
@@ -1642,7 +1599,6 @@ class Atom_sem_cas:
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
 class Atom_sem_scope:
-    L2__cache_hint: Atom_L2_cache_hint
     add: Atom_sem_add
     and_: Atom_sem_op
     cas: Atom_sem_cas
@@ -1658,11 +1614,18 @@ class Atom_sem_scope:
     shared__cta: Atom_sem_scope_space
     xor: Atom_sem_op
 class Atom_sem_scope_op:
+    L2__cache_hint: Atom_sem_scope_op_L2_cache_hint
     def u32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
+class Atom_sem_scope_op_L2_cache_hint:
+    def u32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
 class Atom_sem_scope_exch:
+    L2__cache_hint: Atom_L2_cache_hint
     def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
@@ -1675,8 +1638,20 @@ class Atom_sem_scope_exch:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+class Atom_L2_cache_hint:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        """
 class Atom_sem_scope_global:
-    L2__cache_hint: Atom_L2_cache_hint
     add: Atom_sem_add
     and_: Atom_sem_op
     cas: Atom_sem_cas
@@ -1688,6 +1663,7 @@ class Atom_sem_scope_global:
     or_: Atom_sem_op
     xor: Atom_sem_op
 class Atom_sem_scope_global_op:
+    L2__cache_hint: Atom_L2_cache_hint_2
     noftz: Atom_sem_scope_global_op_noftz
     def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1699,12 +1675,23 @@ class Atom_sem_scope_global_op:
         """
     u32 = s32
     u64 = s64
+class Atom_L2_cache_hint_2:
+    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    def s64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
+        """
+    u32 = s32
+    u64 = s64
 class Atom_sem_scope_global_op_noftz:
-    L2__cache_hint: Atom_L2_cache_hint_2
+    L2__cache_hint: Atom_L2_cache_hint_3
     v2: Atom_v2_3
     v4: Atom_v4_3
     v8: Atom_sem_add_noftz_v8
-class Atom_L2_cache_hint_2:
+class Atom_L2_cache_hint_3:
     v2: Atom_v2_2
     v4: Atom_v4_2
     v8: Atom_v8
@@ -1754,15 +1741,15 @@ class Atom_v4_3:
     f16x2 = bf16x2
 class Atom_sem_scope_space:
     add: Atom_sem_scope_space_add
-    and_: Atom_sem_op
+    and_: Atom_sem_scope_space_op
     cas: Atom_sem_cas
-    dec: Atom_sem_scope_op
-    exch: Atom_sem_scope_exch
-    inc: Atom_sem_scope_op
-    max: Atom_sem_scope_space_op
-    min: Atom_sem_scope_space_op
-    or_: Atom_sem_op
-    xor: Atom_sem_op
+    dec: Atom_sem_scope_space_op_2
+    exch: Atom_sem_scope_space_exch
+    inc: Atom_sem_scope_space_op_2
+    max: Atom_sem_scope_space_op_3
+    min: Atom_sem_scope_space_op_3
+    or_: Atom_sem_scope_space_op
+    xor: Atom_sem_scope_space_op
 class Atom_sem_scope_space_add:
     def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1801,6 +1788,33 @@ class Atom_sem_scope_space_add_noftz:
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_scope_space_op:
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
+        """
+class Atom_sem_scope_space_op_2:
+    def u32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+        """
+class Atom_sem_scope_space_exch:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        """
+class Atom_sem_scope_space_op_3:
     def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
@@ -1812,7 +1826,6 @@ class Atom_sem_scope_space_op:
     u32 = s32
     u64 = s64
 class Atom_sem_sys:
-    L2__cache_hint: Atom_sem_sys_L2_cache_hint
     add: Atom_sem_add
     and_: Atom_sem_op
     cas: Atom_sem_sys_cas
@@ -1827,29 +1840,6 @@ class Atom_sem_sys:
     shared__cluster: Atom_sem_sys_space
     shared__cta: Atom_sem_sys_space
     xor: Atom_sem_op
-class Atom_sem_sys_L2_cache_hint:
-    add: Atom_L2_cache_hint_add
-    and_: Atom_L2_cache_hint_op
-    dec: Atom_L2_cache_hint_op_2
-    exch: Atom_sem_sys_L2_cache_hint_exch
-    inc: Atom_L2_cache_hint_op_2
-    max: Atom_L2_cache_hint_op_3
-    min: Atom_L2_cache_hint_op_3
-    or_: Atom_L2_cache_hint_op
-    xor: Atom_L2_cache_hint_op
-class Atom_sem_sys_L2_cache_hint_exch:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.global}.hint.exch.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
-        """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.1, any target)
-        """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.2, any target)
-        """
 class Atom_sem_sys_cas:
     def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1868,6 +1858,7 @@ class Atom_sem_sys_cas:
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
 class Atom_sem_sys_exch:
+    L2__cache_hint: Atom_sem_sys_exch_L2_cache_hint
     def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
@@ -1880,8 +1871,20 @@ class Atom_sem_sys_exch:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+class Atom_sem_sys_exch_L2_cache_hint:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}.sys{.global}.exch.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        """
 class Atom_sem_sys_global:
-    L2__cache_hint: Atom_sem_sys_L2_cache_hint
     add: Atom_sem_add
     and_: Atom_sem_op
     cas: Atom_sem_sys_cas
@@ -1894,15 +1897,28 @@ class Atom_sem_sys_global:
     xor: Atom_sem_op
 class Atom_sem_sys_space:
     add: Atom_sem_scope_space_add
-    and_: Atom_sem_op
+    and_: Atom_sem_scope_space_op
     cas: Atom_sem_sys_cas
-    dec: Atom_sem_scope_op
-    exch: Atom_sem_sys_exch
-    inc: Atom_sem_scope_op
-    max: Atom_sem_scope_space_op
-    min: Atom_sem_scope_space_op
-    or_: Atom_sem_op
-    xor: Atom_sem_op
+    dec: Atom_sem_scope_space_op_2
+    exch: Atom_sem_sys_space_exch
+    inc: Atom_sem_scope_space_op_2
+    max: Atom_sem_scope_space_op_3
+    min: Atom_sem_scope_space_op_3
+    or_: Atom_sem_scope_space_op
+    xor: Atom_sem_scope_space_op
+class Atom_sem_sys_space_exch:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        """
 class Bar:
     def arrive(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -17456,24 +17472,19 @@ class Rcp_rnd_ftz:
         - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Red:
-    L2__cache_hint: Red_L2_cache_hint
-    """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.2, any target)
-    - and 7 more forms
-    """
     add: Red_add
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
-    - and 8 more forms
+    - and 16 more forms
     """
     and_: Red_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    - and 1 more forms
     """
     async_: Red_async
     """Combine a value into the shared memory of a cluster without waiting.
@@ -17485,67 +17496,73 @@ class Red:
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     cta: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     dec: Red_scope_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     """
     global_: Red_scope_global
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     gpu: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     inc: Red_scope_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     """
     max: Red_scope_global_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
-    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - and 2 more forms
     """
     min: Red_scope_global_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
-    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - and 2 more forms
     """
     or_: Red_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    - and 1 more forms
     """
     relaxed: Red_sem
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     release: Red_sem
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     shared: Red_scope_space
@@ -17573,85 +17590,16 @@ class Red:
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     xor: Red_op
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    - and 1 more forms
     """
-class Red_L2_cache_hint:
-    add: Red_L2_cache_hint_add
-    and_: Red_L2_cache_hint_op
-    dec: Red_L2_cache_hint_op_2
-    inc: Red_L2_cache_hint_op_2
-    max: Red_L2_cache_hint_op_3
-    min: Red_L2_cache_hint_op_3
-    or_: Red_L2_cache_hint_op
-    xor: Red_L2_cache_hint_op
-class Red_L2_cache_hint_add:
-    def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 2.0, any target)
-        """
-    def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 5.0, sm_60 or later)
-        """
-    noftz: Red_L2_cache_hint_add_noftz
-    def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.1, any target)
-        """
-    u32 = s32
-    def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.2, any target)
-        """
-class Red_L2_cache_hint_add_noftz:
-    def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-        """
-    bf16x2 = bf16
-    def f16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-        """
-    def f16x2(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
-        """
-    def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 9.4, sm_90 or later)
-        """
-class Red_L2_cache_hint_op:
-    def b32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
-        """
-    def b64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 3.1, any target)
-        """
-class Red_L2_cache_hint_op_2:
-    def u32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
-        """
-class Red_L2_cache_hint_op_3:
-    def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
-        """
-    def s64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 3.1, any target)
-        """
-    u32 = s32
-    u64 = s64
 class Red_add:
     L2__cache_hint: Red_add_L2_cache_hint
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -17675,6 +17623,23 @@ class Red_add:
     v2: Red_add_v2
     v4: Red_add_v4
 class Red_add_L2_cache_hint:
+    def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 2.0, any target)
+        """
+    def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
+        """
+    def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.2, any target)
+        """
     v2: Red_add_L2_cache_hint_v2
     v4: Red_add_L2_cache_hint_v4
 class Red_add_L2_cache_hint_v2:
@@ -17710,6 +17675,23 @@ class Red_add_noftz:
     v4: Red_add_noftz_v4
     v8: Red_add_noftz_v8
 class Red_add_noftz_L2_cache_hint:
+    def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
+        """
+    bf16x2 = bf16
+    def f16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
+        """
+    def f16x2(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
+        """
+    def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
+        """
     v2: Red_add_noftz_L2_cache_hint_v2
     v4: Red_add_noftz_L2_cache_hint_v4
     v8: Red_add_noftz_L2_cache_hint_v8
@@ -17796,6 +17778,7 @@ class Red_add_v4:
         - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_op:
+    L2__cache_hint: Red_op_L2_cache_hint
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
@@ -17803,6 +17786,15 @@ class Red_op:
     def b64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
+class Red_op_L2_cache_hint:
+    def b32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
+        """
+    def b64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 3.1, any target)
         """
 class Red_async:
     mmio: Red_async_mmio
@@ -17881,7 +17873,6 @@ class Red_async_release_scope_add:
 class Red_async_release_scope_global:
     add: Red_async_release_scope_add
 class Red_scope:
-    L2__cache_hint: Red_L2_cache_hint
     add: Red_add
     and_: Red_op
     dec: Red_scope_op
@@ -17895,12 +17886,17 @@ class Red_scope:
     shared__cta: Red_scope_space
     xor: Red_op
 class Red_scope_op:
+    L2__cache_hint: Red_scope_op_L2_cache_hint
     def u32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
+class Red_scope_op_L2_cache_hint:
+    def u32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
+        """
 class Red_scope_global:
-    L2__cache_hint: Red_L2_cache_hint
     add: Red_add
     and_: Red_op
     dec: Red_scope_op
@@ -17910,6 +17906,7 @@ class Red_scope_global:
     or_: Red_op
     xor: Red_op
 class Red_scope_global_op:
+    L2__cache_hint: Red_L2_cache_hint
     noftz: Red_scope_global_op_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
@@ -17918,6 +17915,17 @@ class Red_scope_global_op:
     def s64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
+    u32 = s32
+    u64 = s64
+class Red_L2_cache_hint:
+    def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
+        """
+    def s64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 3.1, any target)
         """
     u32 = s32
     u64 = s64
@@ -17976,13 +17984,13 @@ class Red_scope_global_op_noftz_v4:
     f16x2 = bf16x2
 class Red_scope_space:
     add: Red_scope_space_add
-    and_: Red_op
-    dec: Red_scope_op
-    inc: Red_scope_op
-    max: Red_scope_space_op
-    min: Red_scope_space_op
-    or_: Red_op
-    xor: Red_op
+    and_: Red_scope_space_op
+    dec: Red_scope_space_op_2
+    inc: Red_scope_space_op_2
+    max: Red_scope_space_op_3
+    min: Red_scope_space_op_3
+    or_: Red_scope_space_op
+    xor: Red_scope_space_op
 class Red_scope_space_add:
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
@@ -18021,6 +18029,20 @@ class Red_scope_space_add_noftz:
         - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
 class Red_scope_space_op:
+    def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+        """
+    def b64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
+class Red_scope_space_op_2:
+    def u32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+        """
+class Red_scope_space_op_3:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
@@ -18032,7 +18054,6 @@ class Red_scope_space_op:
     u32 = s32
     u64 = s64
 class Red_sem:
-    L2__cache_hint: Red_L2_cache_hint
     add: Red_add
     and_: Red_op
     cluster: Red_scope

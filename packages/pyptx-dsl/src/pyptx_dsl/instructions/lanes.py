@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import ptx_type
+from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
@@ -195,13 +196,10 @@ class Match:
 class Reduction(LaneInstruction):
     """One operation of `redux.sync`."""
 
-    def __init__(self, name: str, types: tuple[str, ...], *, bits: bool = False) -> None:
-        """Describe `redux.sync.name` for some types."""
-        spelling = f"ptx.redux.sync.{name}{'_' if bits else ''}"
-        super().__init__(spelling, "type, dst, v", f"dst = __reduce_{name}_sync(mask, v)")
-        self._name = name
-        self._types = types
-        self._bits = bits
+    def __init__(self, name: str) -> None:
+        """Describe `redux.sync.name`; its types are those of its rows."""
+        super().__init__(f"ptx.redux.sync.{name}", "type, dst, v", f"dst = __reduce_{to_ptx(name)}_sync(mask, v)")
+        self._operation = Operation("redux.sync", name)
 
     @_destination_first
     def __call__(
@@ -219,24 +217,25 @@ class Reduction(LaneInstruction):
 
         From sm_80; the f32 forms, and with them `abs` and `nan`, from sm_100a.
         """
-        checked = ptx_type(dtype, self._what)
-        if checked.name not in self._types:
-            raise OperandError(f"{self._what} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
-        flags = [word for word, asked in (("abs", abs), ("NaN", nan)) if asked]
-        words = ("redux", "sync", self._name, *flags, f"b{checked.bits}" if self._bits else checked.name)
+        words = _reduction(self._operation, ptx_type(dtype, self._what), abs, nan)
         active(self._what).emit(words, (dst, self.source(src, dst), membermask), pred)
         return dst
+
+
+@functools.lru_cache(maxsize=256)
+def _reduction(operation: Operation, dtype: PtxType, magnitude: bool, nan: bool) -> tuple[str, ...]:  # noqa: FBT001  keys of the cache
+    return operation.words(dtype, op=operation.operation, abs=magnitude, nan=nan)
 
 
 class Reductions:
     """The operations of `redux.sync`."""
 
-    add = Reduction("add", ("u32", "s32"))
-    min = Reduction("min", ("u32", "s32", "f32"))
-    max = Reduction("max", ("u32", "s32", "f32"))
-    and_ = Reduction("and", ("b32", "u32", "s32"), bits=True)
-    or_ = Reduction("or", ("b32", "u32", "s32"), bits=True)
-    xor_ = Reduction("xor", ("b32", "u32", "s32"), bits=True)
+    add = Reduction("add")
+    min = Reduction("min")
+    max = Reduction("max")
+    and_ = Reduction("and_")
+    or_ = Reduction("or_")
+    xor_ = Reduction("xor_")
 
 
 class Redux:

@@ -156,7 +156,7 @@ def _ways(text: str, call: ast.Call, function: object) -> list[str]:
 def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool] | None:
     """Return the words in front of a type as keywords of a function, or None where it has not all of them."""
     if isinstance(function, Wrapper):
-        return keywords_of(function, modifiers[-1], [to_ptx(word) for word in modifiers[:-1]])
+        return keywords_of(function, tuple(map(to_ptx, modifiers)))
     first = next(iter(inspect.signature(cast("Callable[..., object]", function)).parameters), "")
     return {} if len(modifiers) == 1 and first in _TYPE_FIRST else None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_ir.isa.kinds.addresses import spaces_named
 from pyptx_ir.isa.kinds.kind import Mismatch, Use
 from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.isa.matching import match_modifiers
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
@@ -42,6 +43,14 @@ def fault_in(
         if mismatch:
             return Fault(index, describe(shape), mismatch.wanted, mismatch.code)
     return None
+
+
+def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Place] | None:
+    """Return the places of `count` operands behind these modifiers; None if the row takes others, or more or fewer."""
+    filled = match_modifiers(pattern, words)
+    places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
+    fits = filled is not None and sum(not place.optional for place in places) <= count <= len(places)
+    return _placed(places, count) if fits else None
 
 
 def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]) -> tuple[tuple[int, Limits], ...]:

@@ -26,14 +26,20 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
     Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces and layouts;
     other words may stand anywhere, as for ptxas, but for the `leading` first ones of a row.
     """
+    taken = places_taken(pattern, words)
+    if taken is None:
+        return None
+    return {pattern.items[place].name: word for word, place in zip(words, taken, strict=True)}
+
+
+def places_taken(pattern: Pattern, words: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return which place of the syntax line each word fills, or None as `match_modifiers` does."""
     items = pattern.items
     if len(words) > len(items) or not pattern.vocabulary.issuperset(words):
         return None
     taken = _assign(items, words, ())
     leading = int(pattern.row.leading)
-    if taken is None or taken[:leading] != tuple(range(leading)):
-        return None
-    return {items[place].name: word for word, place in zip(words, taken, strict=True)}
+    return None if taken is None or taken[:leading] != tuple(range(leading)) else taken
 
 
 def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -26,7 +26,7 @@ OPERANDS = {
 # A cache policy goes with global (and generic) addresses, and vectors lie in global memory only.
 GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
-PLACES = (("{.space}", {"space": SPACES}, "", OPERANDS), ("{.global}.hint", HINT, ", policy", GLOBAL))
+PLACES = (("{.space}", {"space": SPACES}, "", "", OPERANDS), ("{.global}", HINT, ".hint", ", policy", GLOBAL))
 
 # Operations (more than one are a slot), types, PTX version, targets: as atom and red have them.
 OPERATIONS = (
@@ -77,9 +77,9 @@ def _atomic(name: str, operations: Iterable[Operation]) -> Iterator[InstructionR
     for names, types, since, targets in operations:
         operation = names[0] if len(names) == 1 else "op"
         for scope, scopes, scoped_since in _scopes(types, since):
-            for space, spaces, policy, kinds in PLACES:
+            for space, spaces, hint, policy, kinds in PLACES:
                 yield row(
-                    f"{name}{{.sem}}{scope}{space}.{operation}.type {result}[a], b{policy}",
+                    f"{name}{{.sem}}{scope}{space}.{operation}{hint}.type {result}[a], b{policy}",
                     operands=kinds,
                     access=access + ("r" if policy else ""),
                     since=scoped_since,

@@ -1,0 +1,50 @@
+"""An instruction taken apart by the rows of the table: its types, its modifiers as keywords, its operands by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.instructions.row_forms import keywords_in, types_in
+from pyptx_ir.isa.check import patterns_of
+from pyptx_ir.isa.fitting import places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.isa.patterns import Pattern
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
+
+__all__ = ["Reading", "readings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An instruction as a form of one row; `operands` are by the names of the row's syntax line, in its order."""
+
+    types: tuple[str, ...]
+    keywords: dict[str, str | bool]
+    operands: dict[str, Operand]
+
+
+def readings(instruction: Instruction) -> Iterator[Reading]:
+    """Yield the different ways in which rows of the instruction have its modifiers and as many operands."""
+    words = instruction.opcode[1:]
+    known: list[Reading] = []
+    for pattern in patterns_of(instruction.opcode[0]):
+        keywords = keywords_in(pattern.row, words)
+        operands = None if keywords is None else _named(instruction, pattern)
+        if keywords is not None and operands is not None:
+            reading = Reading(types_in(words), keywords, operands)
+            if reading not in known:
+                known.append(reading)
+                yield reading
+
+
+def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
+    """Return the operands by the names of a row; None if it takes more or fewer."""
+    places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
+    if places is None:
+        return None
+    return {place.name: operand for place, operand in zip(places, instruction.operands, strict=True)}

@@ -1,0 +1,6 @@
+"""From instructions to the calls of `ptx` that emit them, for tools that write kernels."""
+
+from pyptx_dsl.instructions.call_forms import Argument, Call, expression, perform, source
+from pyptx_dsl.instructions.inversion import call_of
+
+__all__ = ["Argument", "Call", "call_of", "expression", "perform", "source"]

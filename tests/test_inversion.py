@@ -1,0 +1,236 @@
+"""From instructions to calls and back: a call that is found for an instruction emits it, over all that compilers write.
+
+Of each compiler every opcode is taken with every kind of operands that it has in its files.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from tests.test_instruction_table import PRODUCERS, declared, instructions
+
+from pyptx_dsl import ptx
+from pyptx_dsl.instructions.call_forms import Call, perform, source
+from pyptx_dsl.instructions.inversion import call_of
+from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.registers.register import NegPred, Reg
+from pyptx_dsl.tracing.trace import Trace, tracing
+from pyptx_dsl.types import BY_NAME, b64, f32, from_name, pred, u32
+from pyptx_ir.isa.check import patterns_of
+from pyptx_ir.isa.forms import forms, register_type, some_forms
+from pyptx_ir.syntax import decode, nodes, parse, parse_instruction
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyptx_ir.syntax.operands import Operand
+
+WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
+# How many of the forms of instructions that compilers write are calls. The others have no function (textures, tensor
+# memory), or another order of modifiers than the manual's.
+LEAST = 0.84
+# Types of registers that a type of another name declares.
+HELD = {"b8": "e2m1x2"}
+
+
+class Case(NamedTuple):
+    """An instruction, the types of the registers around it, and where it is legal."""
+
+    node: nodes.Instruction
+    types: dict[str, str]
+    target: str
+    version: tuple[int, int]
+
+
+def cases(path: Path) -> Iterator[Case]:
+    """Yield the instructions of a file."""
+    module = parse(decode(path.read_bytes()), path.name)
+    version = next((node.major, node.minor) for node in module.body if isinstance(node, nodes.Version))
+    target = next(node.names[0] for node in module.body if isinstance(node, nodes.Target))
+    for function in module.body:
+        if isinstance(function, nodes.Function) and function.body is not None:
+            parameters = (*(function.parameters or ()), *function.returns)
+            outer = declared(module.body) | {each.name: each.type for each in parameters if each.space == "reg"}
+            for node, types in instructions(function.body.body, outer):
+                yield Case(node, types, target, version)
+
+
+@cache
+def distinct(producer: Path) -> list[Case]:
+    """Return one instruction for each opcode and kinds of operands that a compiler writes."""
+    found: dict[tuple[object, ...], Case] = {}
+    for path in sorted(producer.glob("*.ptx")):
+        for case in cases(path):
+            kinds = tuple(type(operand) for operand in case.node.operands)
+            found.setdefault((case.node.opcode, kinds, case.node.guard is None), case)
+    return list(found.values())
+
+
+def emitted(call: Call, case: Case) -> nodes.Instruction:
+    """Make a call in a trace that has the instruction's registers, and return what it emits there."""
+    trace = Trace("k", case.target, case.version)
+    node = case.node
+    names = {name for operand in node.operands for name in names_in(operand)}
+    names |= set() if node.guard is None else {node.guard.register}
+    with tracing(trace):
+        registers = {
+            name: trace.fresh(from_name(HELD.get(case.types[name], case.types[name])), name)
+            for name in sorted(names)
+            if case.types.get(name) in BY_NAME
+        }
+        trace.fresh = lambda dtype: registers[spelt(call.result)]  # type: ignore[method-assign,misc,assignment]  # the register that the call is to return
+        perform(call, lambda operand: value(operand, registers))
+    (last,) = trace.root_scope.nodes
+    assert isinstance(last, nodes.Instruction)
+    return last
+
+
+def names_in(operand: object) -> Iterator[str]:
+    """Yield the names in an operand; registers of inline assembly have no `%`."""
+    match operand:
+        case tree.Register(name=name) | tree.Symbol(name=name):
+            yield name
+        case tuple():
+            for part in operand:
+                yield from names_in(part)
+        case _ if is_dataclass(operand):
+            for field in fields(operand):
+                yield from names_in(getattr(operand, field.name))
+        case _:
+            return
+
+
+def value(operand: Operand, registers: dict[str, Reg]) -> object:
+    """Return what a kernel would pass for an operand."""
+    match operand:
+        case tree.Register(name=name) | tree.Symbol(name=name) if name in registers:
+            return registers[name]
+        case tree.Negated(operand=inner):
+            negated = value(inner, registers)
+            return NegPred(negated) if isinstance(negated, Reg) else operand
+        case _:
+            return operand
+
+
+def spelt(operand: Operand | None) -> str:
+    assert isinstance(operand, tree.Register | tree.Symbol)
+    return operand.name
+
+
+def same(first: nodes.Instruction, second: nodes.Instruction) -> bool:
+    return (first.opcode, first.operands, first.guard) == (second.opcode, second.operands, second.guard)
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda path: path.name)
+def test_the_call_of_what_a_compiler_wrote_emits_it_again(producer: Path) -> None:
+    inverted = [(case, call_of(case.node, case.types.get)) for case in distinct(producer)]
+    assert inverted
+    for case, call in inverted:
+        if call is not None:
+            assert same(emitted(call, case), case.node), source(call)
+
+
+def test_most_of_what_compilers_write_is_calls() -> None:
+    every = {
+        (case.node.opcode, tuple(map(type, case.node.operands))): case for each in PRODUCERS for case in distinct(each)
+    }
+    calls = sum(call_of(case.node, case.types.get) is not None for case in every.values())
+    assert calls >= LEAST * len(every), f"{calls} of {len(every)}"
+
+
+@pytest.mark.parametrize("opcode", WRAPPERS)
+def test_every_form_of_an_instruction_that_is_a_wrapper_has_a_call(opcode: str) -> None:
+    for pattern in patterns_of(opcode):
+        for text in forms(pattern.row):
+            node = parse_instruction(text)
+            call = call_of(node, register_type)
+            assert call is not None, text
+            assert call.name.rstrip("_") == opcode
+
+
+# Instructions whose functions have a name and operands of their own, and the forms that these do not write.
+FUNCTIONS: dict[str, str] = {
+    **dict.fromkeys(("setp", "set", "selp", "slct", "testp", "mov", "shf", "dp4a", "dp2a", "ldu", "isspacep"), ""),
+    **dict.fromkeys(("match", "redux", "activemask", "movmatrix", "discard", "prefetchu"), ""),
+    "mma": r"mma\.sp|kind::|\{%[us]32",  # packed elements lie in registers of untyped bits; kinds have no function
+    "cvt": r"\.relu\.satfinite\.e\dm|cvt\.relu\.rn",  # the order of words of sm_89
+    **dict.fromkeys(("atom", "red"), r"red\.async"),
+    **dict.fromkeys(("ld", "st"), r"\.mmio|readonly|unified|\.b128|async|bulk"),
+}
+
+
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_every_form_of_an_instruction_that_is_a_function_has_a_call(opcode: str) -> None:
+    chance = Random(opcode)
+    for pattern in patterns_of(opcode):
+        for text in some_forms(pattern.row, chance, 12):
+            if not (FUNCTIONS[opcode] and re.search(FUNCTIONS[opcode], text)):
+                assert call_of(parse_instruction(text), register_type) is not None, text
+
+
+PRINTED = {
+    "@!%p1 fma.rz.ftz.f32 %f1, %f2, %f3, 0f3F800000;": (
+        'ptx.fma(f32, f1, f2, f3, "0f3F800000", rounding="rz", ftz=True, pred=~p1)'
+    ),
+    "add.sat.u8x4 %r1, %r2, %r3;": "ptx.add(u8x4, r1, r2, r3, sat=True)",
+    "add.rn.f32.f16 %f1, %h1, %f2;": 'ptx.add((f32, f16), f1, h1, f2, rounding="rn")',
+    "cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;": ('ptx.cvt(e4m3x2, f32, rs1, f1, f2, rounding="rn", satfinite=True)'),
+    "setp.lt.and.s32 %p1|%p2, %r1, 5, !%p3;": ('ptx.setp("lt", s32, reg.PipeRef(p1, p2), r1, 5, combine="and", c=~p3)'),
+    "ld.global.nc.L1::no_allocate.v2.f32 {%f1, %f2}, [%rd1+16];": (
+        'ptx.ld(f32, [f1, f2], ptx.addr(rd1, 16), nc=True, evict_l1="no_allocate")'
+    ),
+    "st.shared.b32 [tile+-4], %r1;": 'ptx.st(b32, ptx.addr("tile", -4), r1, space="shared")',
+    "atom.relaxed.gpu.add.u64 _, [%rd1], 1;": (
+        'ptx.atom.add(u64, None, ptx.addr(rd1), 1, space="generic", sem="relaxed", scope="gpu")'
+    ),
+    "shfl.sync.bfly.b32 %r1|%p1, %r2, 1, 31, -1;": "ptx.shfl.sync.bfly(r1, r2, 1, 31, -1, p=p1)",
+    "bar.red.popc.u32 %r1, 2, 64, !%p1;": "ptx.bar.red.popc(r1, 2, ~p1, 64)",
+    "mov.u32 %r1, %tid.x;": 'ptx.mov(u32, r1, ptx.sreg("%tid.x"))',
+    "mbarrier.arrive.shared::cta.b64 %rd1, [%r1];": "rd1 = ptx.mbarrier.arrive(ptx.addr(r1))",
+    "fence.proxy.alias;": "ptx.fence.proxy.alias()",
+    "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%fd1}, [%rd1], 8;": (
+        'ptx.wmma.load("a", shape=(8, 8, 4), dtype=f64, dst=[fd1], src=ptx.addr(rd1), stride=8, space=None)'
+    ),
+}
+PREFIXES = {"%r": u32, "%rd": b64, "%f": f32, "%fd": from_name("f64"), "%h": from_name("f16"), "%p": pred}
+
+
+def kind(name: str) -> str | None:
+    """Return the type that a register's name tells."""
+    found = PREFIXES.get(name.rstrip("0123456789"))
+    return None if found is None else found.name
+
+
+@pytest.mark.parametrize(("text", "python"), PRINTED.items(), ids=list(PRINTED))
+def test_a_call_is_printed_as_python(text: str, python: str) -> None:
+    call = call_of(parse_instruction(text), kind)
+    assert call is not None
+    assert source(call) == python
+
+
+def test_operands_are_written_as_the_caller_says() -> None:
+    call = call_of(parse_instruction("add.u32 %r1, %r2, %r3;"))
+    assert call is not None
+    names = {"%r1": "total", "%r2": "total", "%r3": "step"}
+    assert source(call, lambda operand: names[spelt(operand)]) == "ptx.add(u32, total, total, step)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add.ftz.rn.f32 %f1, %f2, %f3;",  # another order of words
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1}];",  # no function
+        "add.u32 %r1, %r2;",  # no instruction
+        "acme.frob.b32 %r1;",
+        "mbarrier.arrive.shared::cta.b64 _, [%r1];",  # the function returns a register
+    ],
+)
+def test_what_only_inst_emits_has_no_call(text: str) -> None:
+    assert call_of(parse_instruction(text), kind) is None
