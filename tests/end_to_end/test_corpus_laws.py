@@ -22,7 +22,7 @@ from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.spans import Span
+    from pyptx_ir.syntax.source import Span
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.exact import EXACT, Exact
-from pyptx_dsl.registers.register import NegPred, Reg, SpecialReg
+from pyptx_dsl.registers.register import NegPred, Reg, SpecialReg, Unplaced
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
     if temps is None and spelling is None:
         return Expression(trace, None)
     registers = [_temporary(trace, register) for register in temps or ()]
-    return Expression(trace, Exact(trace, registers, spelling or {}))
+    return Expression(trace, Exact(trace, registers, spelling or {}, Unplaced))
 
 
 def _temporary(trace: Trace, value: object) -> Reg:

@@ -14,7 +14,8 @@ from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
 from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.origin import at_instruction, user_frame
-from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:

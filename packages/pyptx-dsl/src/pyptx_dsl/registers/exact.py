@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.origin import show
+from pyptx_dsl.registers.faults import no_temporary
 from pyptx_dsl.types import from_name
 from pyptx_ir.syntax.drafts import instruction
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.origin import Site
     from pyptx_dsl.registers.register import Reg
@@ -46,11 +47,18 @@ _RELATIONS = {
 class Exact:
     """The state of one `ptx.expr(temps=…)`: which temporaries are taken, and the instruction that was emitted last."""
 
-    __slots__ = ("_last", "_result", "_spelling", "_taken", "_temps", "_trace", "_unplaced")
+    __slots__ = ("_last", "_make_unplaced", "_result", "_spelling", "_taken", "_temps", "_trace", "_unplaced")
 
-    def __init__(self, trace: Trace, temps: Sequence[Reg], spelling: Mapping[PtxType, str]) -> None:
-        """Take the temporaries in order, and parse the table of spellings."""
+    def __init__(
+        self,
+        trace: Trace,
+        temps: Sequence[Reg],
+        spelling: Mapping[PtxType, str],
+        unplaced: Callable[[str, PtxType, Trace], Reg],
+    ) -> None:
+        """Take the temporaries in order, and parse the table of spellings; `unplaced` makes what can only be assigned."""
         self._trace = trace
+        self._make_unplaced = unplaced
         self._temps = tuple(temps)
         self._spelling = {dtype: spellings(text) for dtype, text in spelling.items()}
         self._taken = 0
@@ -113,28 +121,17 @@ class Exact:
 
     def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
         """Emit an instruction whose destination an assignment must give; it is judged when that is known."""
-        from pyptx_dsl.registers.register import Unplaced
-
         trace = self._trace
         kind = _written(words, dtype)
         trace.checker.declared[_UNPLACED] = kind
         trace.emit(words, (Register(_UNPLACED), *operands))
         self._unplaced = trace.open_scope.sites[-1]
-        return Unplaced(_UNPLACED, from_name(kind), trace)
+        return self._make_unplaced(_UNPLACED, from_name(kind), trace)
 
     def _refuse_unplaced(self) -> None:
         if self._unplaced is not None:
             frames = self._trace.recorder.frames(self._unplaced)
             raise no_temporary("\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]))
-
-
-def no_temporary(where: str | None = None) -> OperandError:
-    """Return the error for a result that no temporary is left for, at the operator's line or the running one."""
-    return OperandError(
-        "ptx.expr has no temporary left for what this operator computes",
-        where=where,
-        hint="name one more in temps=(…), in the order of emission, or assign the result to a register: r[i] = …",
-    )
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_dsl.errors import RegisterTypeError
+from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers.handle import Handle
 
 SYMBOLS = {
@@ -62,3 +62,12 @@ def _advice(operation: str, left: Handle, right: object) -> str:
     if isinstance(right, float) and left.dtype.is_integer:
         return "convert the register to f32 with ptx.cvt first"
     return "operands are registers and numbers"
+
+
+def no_temporary(where: str | None = None) -> OperandError:
+    """Return the error for a result that no temporary is left for, at the operator's line or the running one."""
+    return OperandError(
+        "ptx.expr has no temporary left for what this operator computes",
+        where=where,
+        hint="name one more in temps=(…), in the order of emission, or assign the result to a register: r[i] = …",
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, overload
 
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.exact import no_temporary
+from pyptx_dsl.registers.faults import no_temporary
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import as_count
 from pyptx_ir.syntax import operands as tree

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         parse_recovering,
         parse_statements,
     )
-    from pyptx_ir.syntax.source import Source, decode, encode
-    from pyptx_ir.syntax.spans import Span, positions
+    from pyptx_ir.syntax.source import Source, Span, decode, encode
+    from pyptx_ir.syntax.spans import positions
     from pyptx_ir.syntax.spelling import spell
 else:
     __getattr__, __dir__ = late_names(
@@ -28,7 +28,7 @@ else:
         {
             "PtxSyntaxError": "errors",
             "Source": "source",
-            "Span": "spans",
+            "Span": "source",
             "decode": "source",
             "emit": "emitter",
             "encode": "source",

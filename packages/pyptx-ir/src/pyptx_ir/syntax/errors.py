@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.source import Source
-    from pyptx_ir.syntax.spans import Span
+    from pyptx_ir.syntax.source import Source, Span
 
 
 class PtxSyntaxError(PyptxError):

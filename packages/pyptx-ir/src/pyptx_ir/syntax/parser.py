@@ -31,8 +31,7 @@ from pyptx_ir.syntax.nodes import (
 )
 from pyptx_ir.syntax.operand_parser import OperandParser
 from pyptx_ir.syntax.recovery import resume
-from pyptx_ir.syntax.source import Source
-from pyptx_ir.syntax.spans import Span
+from pyptx_ir.syntax.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -6,10 +6,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyptx_ir.syntax.spans import Span
 
 # A line longer than this is shown through a window: generated PTX has lines of half a megabyte.
 _WINDOW = 160
@@ -25,6 +21,14 @@ def decode(data: bytes) -> str:
 def encode(text: str) -> bytes:
     """Write PTX as the bytes that `decode` read."""
     return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets of a piece of text in characters: `text[start:end]`."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)

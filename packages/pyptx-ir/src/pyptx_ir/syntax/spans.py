@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.emitter import opened
 from pyptx_ir.syntax.nodes import Module, Statement, lead_of
+from pyptx_ir.syntax.source import Span
 from pyptx_ir.syntax.spelling import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Offsets of a piece of text in characters: `text[start:end]`."""
-
-    start: int
-    end: int
 
 
 _Entry: TypeAlias = tuple[Statement, int, int]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.source import Source
-    from pyptx_ir.syntax.spans import Span
+    from pyptx_ir.syntax.source import Source, Span
 
 ERROR, WARNING = "error", "warning"
 
