@@ -56,7 +56,7 @@ class Exact:
         spelling: Mapping[PtxType, str],
         unplaced: Callable[[str, PtxType, Trace], Reg],
     ) -> None:
-        """Take the temporaries in order, and parse the table of spellings; `unplaced` makes what can only be assigned."""
+        """Take the temporaries in order, and parse the spellings; `unplaced` makes what can only be assigned."""
         self._trace = trace
         self._make_unplaced = unplaced
         self._temps = tuple(temps)
