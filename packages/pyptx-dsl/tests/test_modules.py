@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx import kernel, module, ptx, reg, smem
-from pyptx.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u16, u32, u64
+from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import (
     ArchError,
     CallError,
@@ -24,13 +23,16 @@ from pyptx_dsl.errors import (
     UndefinedLabelError,
     UnknownTypeError,
 )
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.modules.builder import module
+from pyptx_dsl.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u16, u32, u64
 from pyptx_ir.syntax import parse, parse_statements
 from pyptx_ir.toolchain.assembler import assemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx.modules import ModuleBuilder
+    from pyptx_dsl.modules.builder import ModuleBuilder
 
 
 def fresh(target: str = "sm_90a", *, unchecked: bool = False) -> ModuleBuilder:

@@ -34,7 +34,8 @@ pyptx_jax.register()
 program = export.deserialize(bytearray(open(sys.argv[1], "rb").read()))
 x, w = np.load(sys.argv[2])
 np.save(sys.argv[3], np.stack(program.call(x, w)))
-assert not any("kernels" in name for name in sys.modules), "the kernel's source has no place here"
+users = [name for name in sys.modules if not name.startswith("pyptx_dsl.")]
+assert not any("kernels" in name for name in users), "the kernel's source has no place here"
 """
 
 

@@ -1,0 +1,29 @@
+"""Whoever remembers what plugins said must notice a late one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGES = Path(__file__).parents[1] / "packages"
+
+
+def forgetful(text: str) -> list[str]:
+    """Return the functions in a source that ask the process's manager and that a plain cache remembers."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return [
+        function.name
+        for function in functions
+        if any("cache" in ast.unparse(each) for each in function.decorator_list)
+        and any(ast.unparse(node) == "manager()" for node in ast.walk(function))
+    ]
+
+
+def test_what_asks_the_manager_is_cached_in_the_way_that_notices_a_late_plugin() -> None:
+    assert forgetful("@functools.lru_cache(maxsize=4)\ndef rows():\n    return manager().targets()") == ["rows"]
+    remembered = {
+        str(path.relative_to(PACKAGES)): functions
+        for path in sorted(PACKAGES.glob("*/src/**/*.py"))
+        if (functions := forgetful(path.read_text(encoding="utf-8")))
+    }
+    assert remembered == {"pyptx-dsl/src/pyptx_dsl/kernels/arch.py": ["detect_arch"]}  # the machine's GPU stays
