@@ -173,7 +173,7 @@ def float_text(value: float, bits: int) -> str:
 
 
 # Instructions whose integer arguments are numbers of their floating-point type, never counts or selectors.
-_NUMERIC = frozenset(
+NUMERIC = frozenset(
     [
         "mov",
         "add",
@@ -245,7 +245,7 @@ def parse_text(text: str) -> Operand:
 
 
 def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:
-    if opcode and opcode[0] in _NUMERIC:
+    if opcode and opcode[0] in NUMERIC:
         bits = literal_bits(opcode)
         if bits:
             return tree.Immediate(float_text(float(value), bits))

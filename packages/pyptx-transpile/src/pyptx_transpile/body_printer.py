@@ -1,0 +1,188 @@
+"""The body of a function as Python: claims as their rules write them, and all else a call a statement."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pyptx_dsl.naming import to_ptx, to_python
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
+from pyptx_transpile.layout import call
+from pyptx_transpile.names import Registers
+from pyptx_transpile.plan import DEEPEST
+from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.values import Values, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_transpile.layout import Expression, Group
+    from pyptx_transpile.page import Page
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+# What is written for a statement of a body, behind `ptx.`. Any: each entry takes the one class that it stands under.
+_CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
+    nodes.Label: lambda node: call("label", [quoted(node.name)]),
+    nodes.Loc: lambda node: call("loc", _location(node)),
+    nodes.Pragma: lambda node: call("pragma", texts(node.values)),
+    nodes.File: lambda node: call("file_", [str(node.index), quoted(node.name)]),
+    nodes.Empty: lambda _: call("empty", []),
+    nodes.Variable: lambda node: call("var", variable(node, of_module=False)),
+    nodes.CallTargets: lambda node: call("calltargets", texts(node.targets)),
+    nodes.BranchTargets: lambda node: call("branchtargets", texts(node.targets)),
+    nodes.CallPrototype: lambda node: call("callprototype", parameters(node, "ptx.parameter")),
+    nodes.Directive: lambda node: call("directive", directive(node)),
+}
+
+
+class BodyPrinter:
+    """Prints one body on a page, by a plan."""
+
+    def __init__(self, body: Body, plan: Plan, page: Page) -> None:
+        """Prepare to print; nothing is declared yet."""
+        self.body, self.page = body, page
+        self.registers = Registers()
+        self.values = Values(self.registers)
+        self._plan = plan
+
+    def print(self) -> None:
+        """Print all of the body."""
+        self.registers.enter()
+        self.slot(self._plan.root)
+        self.deviation(self.body.end)
+        self.registers.leave()
+
+    def slot(self, slot: Slot) -> None:
+        """Print a slice: its claims, and between them statement by statement."""
+        at = slot.start
+        blocks: list[bool] = []  # of each open scope, whether it is a block of Python
+        for placed in slot.claims:
+            self._statements(at, placed.claim.start, blocks)
+            with self.page.of(placed.claim):
+                placed.claim.write(self, placed.slots)
+            at = placed.claim.end
+        self._statements(at, slot.end, blocks)
+
+    def _statements(self, start: int, end: int, blocks: list[bool]) -> None:
+        items = self.body.items
+        for at in range(start, end):
+            match items[at].kind:
+                case "{":
+                    blocks.append(self._open(at))
+                case "}":
+                    self._close(at, block=blocks.pop())
+                case _:
+                    self.statement(at)
+
+    def _open(self, at: int) -> bool:
+        """Print the beginning of a scope; return whether it is a block of Python."""
+        self.deviation(at)
+        block = self.page.indent <= DEEPEST
+        self.page.line("with ptx.scope():" if block else "ptx.open_scope()")
+        self.registers.enter()
+        self.page.indent += block
+        if self.body.row.ends[at] == at + 1 and not self.body.deviates(at + 1):
+            self.page.line("pass")
+        return block
+
+    def _close(self, at: int, *, block: bool) -> None:
+        self.deviation(at)
+        self.page.indent -= block
+        self.registers.leave()
+        if not block:
+            self.page.line("ptx.close_scope()")
+
+    # --- statements -----------------------------------------------------------------------------------
+
+    def statement(self, at: int) -> None:
+        """Print the statement at a place, which is no brace, by itself."""
+        node = self.body.items[at].node
+        self.deviation(at)
+        if isinstance(node, nodes.Instruction):
+            self.instruction(node)
+        elif isinstance(node, nodes.RegisterDeclaration):
+            self.declaration(node)
+        elif node is not None:
+            self.page.say(_CALLS[type(node)](node), before="ptx.")
+
+    def deviation(self, at: int) -> None:
+        """Print what an item has of its own, where it is not as the style says."""
+        item = self.body.items[at]
+        if item.lead is not None or item.raw is not None:
+            write_deviation(self.page, "ptx", item.lead, spelling_of(item))
+
+    def instruction(self, node: nodes.Instruction) -> None:
+        """Print an instruction as a call of `ptx.inst`."""
+        operands: list[Expression] = [self.values.expression(each, node.opcode) for each in node.operands]
+        if node.guard is not None:
+            operands.append(f"pred={self.guard(node.guard)}")
+        self.page.say(call(opcode(node.opcode), operands))
+
+    def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
+        """Return the predicate of a guard, or its opposite."""
+        register = self.registers.find(guard.register)
+        if register is None:
+            return quoted("!" * (guard.negated != negated) + guard.register)
+        return "~" * (guard.negated != negated) + register
+
+    def declaration(self, node: nodes.RegisterDeclaration) -> None:
+        """Print a `.reg`, which gives each of its names a variable."""
+        variables = [self.registers.declare(each.name, each.count) for each in node.names]
+        more: list[Expression] = []
+        if node.vector is not None:
+            more.append(f"vector={node.vector[1:]}")
+        if node.alignment is not None:
+            more.append(f"align={node.alignment}")
+        match node.names:
+            case (nodes.RegisterName(name, int(count)),):
+                arguments: list[Expression] = [quoted(name), kind(node.type), str(count)]
+                self.page.say(call("reg.bank", [*arguments, *more]), before=f"{variables[0]} = ")
+            case names:
+                arguments = [kind(node.type)]
+                arguments += [
+                    quoted(each.name) if each.count is None else f"({quoted(each.name)}, {each.count})"
+                    for each in names
+                ]
+                bound = f"({variables[0]},)" if len(variables) == 1 else ", ".join(variables)
+                self.page.say(call("reg.declare", [*arguments, *more]), before=f"{bound} = ")
+
+
+def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None) -> None:
+    """Print what is said of the next statement of a body, or of a module."""
+    arguments: list[Expression] = []
+    if lead is not None:
+        arguments.append(f"lead={quoted(lead)}")
+    if spelling is not None:
+        arguments.append(f"spelling={quoted(spelling)}")
+    if arguments:
+        page.say(call(f"{owner}.written", arguments))
+
+
+def directive(node: nodes.Directive) -> list[Expression]:
+    """Return the arguments of a directive without a function of its own."""
+    more = [] if node.terminated else ["terminated=False"]
+    return [quoted(node.name), *map(constant, node.arguments), *more]
+
+
+def _location(node: nodes.Loc) -> list[Expression]:
+    place: list[Expression] = [str(node.file), str(node.line), str(node.column)]
+    at = node.inlined_at
+    if at is None:
+        return place
+    label = quoted(at.function_label)
+    name = f"function_name=({label}, {at.offset})" if at.offset else f"function_name={label}"
+    return [*place, name, f"inlined_at=({at.file}, {at.line}, {at.column})"]
+
+
+@lru_cache(maxsize=4096)
+def opcode(words: tuple[str, ...]) -> str:
+    """Return the words of an instruction as attributes of `ptx.inst` or, where they are none, as text."""
+    attributes = [to_python(word) for word in words]
+    plain = all(
+        name.isidentifier() and to_ptx(name) == word and (name[0] != "_" or name[1:2].isdecimal())
+        for name, word in zip(attributes, words, strict=True)
+    )
+    return f"ptx.inst.{'.'.join(attributes)}" if plain else f"ptx.inst[{quoted('.'.join(words))}]"

@@ -1,0 +1,147 @@
+"""Declarations as calls: what is said of variables, parameters, functions and registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax import nodes, spell
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import Expression, Group, call, keyword, listed
+from pyptx_transpile.values import WHOLE, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def constant(operand: tree.Operand | str | None) -> Expression:
+    """Return what is written for a constant of a declaration; a dimension that is left open is 0."""
+    match operand:
+        case None:
+            return "0"
+        case str():
+            return quoted(f'"{operand}"')
+        case tree.Immediate(text) if WHOLE.match(text):
+            return text
+        case tree.Vector(elements) if elements and all(_is_field(each) for each in elements):
+            return Group("{", tuple(map(_field, elements)), "}")
+        case tree.Vector(elements):
+            return listed([constant(each) for each in elements])
+        case _:
+            return quoted(spell(operand))
+
+
+def _is_field(operand: tree.Operand) -> bool:
+    return isinstance(operand, tree.Binary) and operand.op == "="
+
+
+def _field(operand: tree.Operand) -> Expression:
+    if not isinstance(operand, tree.Binary):
+        raise TypeError(f"{operand!r} is no field of an opaque type")
+    value = constant(operand.right)
+    name = quoted(spell(operand.left))
+    return f"{name}: {value}" if isinstance(value, str) else Group(f"{name}: {value.opening}", value.items, value.closing)
+
+
+def kind(name: str) -> str:
+    """Return a type; those without a name in Python are strings."""
+    return name if name in BY_NAME else quoted(name)
+
+
+def texts(values: Iterable[str]) -> list[Expression]:
+    """Return strings as arguments."""
+    return [quoted(value) for value in values]
+
+
+def variable(node: nodes.Variable, *, of_module: bool) -> list[Expression]:
+    """Return the arguments of `module.var`, or of `ptx.var`."""
+    first, *others = node.declarators
+    name, dtype = quoted(first.name), kind(node.type)
+    arguments: list[Expression] = [quoted(node.space), *((name, dtype) if of_module else (dtype, name))]
+    if first.dimensions:
+        arguments.append(size(first) if of_module else keyword("size", size(first)))
+    if first.initializer is not None:
+        arguments.append(keyword("init", constant(first.initializer)))
+    arguments += _given(
+        align=node.alignment, linking=node.linking, count=first.count, vector=node.vector and int(node.vector[1:])
+    )
+    arguments += attributes(node.attributes)
+    if others:
+        owner = "module" if of_module else "ptx"
+        arguments.append(keyword("also", listed([_declarator(each, owner) for each in others])))
+    return arguments
+
+
+def _declarator(node: nodes.Declarator, owner: str) -> Group:
+    arguments: list[Expression] = [quoted(node.name)]
+    if node.dimensions:
+        arguments.append(size(node))
+    if node.initializer is not None:
+        arguments.append(keyword("init", constant(node.initializer)))
+    return call(f"{owner}.declarator", [*arguments, *_given(count=node.count)])
+
+
+def size(node: nodes.Declarator | nodes.Parameter) -> Expression:
+    """Return the dimensions of an array."""
+    dimensions = [constant(each) for each in node.dimensions]
+    if len(dimensions) == 1:
+        return dimensions[0]
+    return Group("(", tuple(dimensions), ")")
+
+
+def function(node: nodes.Function) -> list[Expression]:
+    """Return the arguments of a function's declaration behind its name."""
+    arguments = parameters(node, "module.param", returns=node.kind == "func" or node.body is None)
+    return [*arguments, *_given(linking=node.linking), *attributes(node.attributes)]
+
+
+def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, returns: bool = True) -> list[Expression]:
+    """Return the parameters, returned ones and directives of a header."""
+    arguments: list[Expression] = []
+    if node.parameters is None:
+        arguments.append("None")
+    elif node.parameters or (returns and node.returns):
+        arguments.append(listed([parameter(each, maker) for each in node.parameters]))
+    if returns and node.returns:
+        arguments.append(listed([parameter(each, maker) for each in node.returns]))
+    return [*arguments, *_directives(node.directives)]
+
+
+def _directives(given: tuple[nodes.HeaderDirective, ...]) -> list[Expression]:
+    """Return directives as keywords, or as pairs where one comes twice."""
+    if len({each.name for each in given}) == len(given):
+        return [keyword(each.name, _value(each)) for each in given]
+    return [keyword("directives", listed([Group("(", (quoted(each.name), _value(each)), ")") for each in given]))]
+
+
+def _value(node: nodes.HeaderDirective) -> Expression:
+    """Return the arguments of a directive of a header, or that it has none."""
+    rows = [quoted(each) if isinstance(each, str) else constant(each) for each in node.arguments]
+    return "True" if not rows else rows[0] if len(rows) == 1 else Group("(", tuple(rows), ")")
+
+
+def parameter(node: nodes.Parameter, maker: str) -> Group:
+    """Return the call that makes a parameter."""
+    arguments: list[Expression] = [quoted(node.name), kind(node.type)]
+    if node.dimensions:
+        arguments.append(size(node))
+    if node.pointer is not None:
+        arguments += _given(ptr=node.pointer.space or True, ptr_align=node.pointer.alignment)
+    vector = node.vector and int(node.vector[1:])
+    arguments += _given(align=node.alignment, vector=vector, space=None if node.space == "param" else node.space)
+    return call(maker, [*arguments, *attributes(node.attributes)])
+
+
+def attributes(given: tuple[nodes.Attribute, ...]) -> list[Expression]:
+    """Return the keyword of `.attribute(…)`, if there are any."""
+    rows = [
+        Group("(", (quoted(each.name), *map(constant, each.arguments)), ")") if each.arguments else quoted(each.name)
+        for each in given
+    ]
+    return [keyword("attributes", listed(rows))] if rows else []
+
+
+def _given(**values: object) -> list[Expression]:
+    """Return the keywords that have a value."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return [f"{name}={quoted(value) if isinstance(value, str) else value}" for name, value in given.items()]

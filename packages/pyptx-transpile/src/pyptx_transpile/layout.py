@@ -1,0 +1,64 @@
+"""Lines of Python for a call: on one line if it fits, else as formatters break it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+WIDTH = 120  # columns
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
+
+    opening: str
+    items: tuple[Expression, ...]
+    closing: str
+
+    def __str__(self) -> str:
+        """Return it on one line."""
+        return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
+
+
+Expression: TypeAlias = "str | Group"
+
+
+def lines(expression: Expression, indent: int, before: str = "", behind: str = "") -> Iterator[str]:
+    """Yield the lines of a statement that consists of an expression, indented by `indent` blocks.
+
+    `before` and `behind` stand on its first and its last line. An expression that has no list to break is one line.
+    """
+    margin = "    " * indent
+    whole = f"{margin}{before}{expression}{behind}"
+    if len(whole) <= WIDTH or isinstance(expression, str) or not expression.items:
+        yield whole
+        return
+    yield f"{margin}{before}{expression.opening}"
+    inner = ", ".join(map(str, expression.items))
+    if len(margin) + 4 + len(inner) <= WIDTH:
+        yield f"{margin}    {inner}"
+    else:
+        for item in expression.items:
+            yield from lines(item, indent + 1, behind=",")
+    yield f"{margin}{expression.closing}{behind}"
+
+
+def call(function: str, arguments: Sequence[Expression]) -> Group:
+    """Return a call."""
+    return Group(f"{function}(", tuple(arguments), ")")
+
+
+def listed(items: Sequence[Expression]) -> Group:
+    """Return a list."""
+    return Group("[", tuple(items), "]")
+
+
+def keyword(name: str, value: Expression) -> Expression:
+    """Return a keyword argument."""
+    if isinstance(value, str):
+        return f"{name}={value}"
+    return Group(f"{name}={value.opening}", value.items, value.closing)

@@ -1,0 +1,201 @@
+"""A module as a file of Python that reads top down: its style, its variables, its functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax import nodes, spell
+from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
+from pyptx_transpile.declarations import constant, function, kind, texts, variable
+from pyptx_transpile.layout import Group, call, keyword, listed
+from pyptx_transpile.names import identifier
+from pyptx_transpile.page import Page
+from pyptx_transpile.rows import Row, spelling_of
+from pyptx_transpile.values import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_ir.syntax.style import Style
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body
+
+# What is written for a statement of a module, behind `module.`. Any: each entry takes the one class that it stands under.
+_CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
+    nodes.Version: lambda node: call("version", [str(node.major), str(node.minor)]),
+    nodes.Target: lambda node: call("target", texts(node.names)),
+    nodes.AddressSize: lambda node: call("address_size", [str(node.bits)]),
+    nodes.File: lambda node: call("file", _file(node)),
+    nodes.Alias: lambda node: call("alias", texts((node.name, node.aliasee))),
+    nodes.Pragma: lambda node: call("pragma", texts(node.values)),
+    nodes.Empty: lambda _: call("empty", []),
+    nodes.Label: lambda node: call("label", texts((node.name,))),
+    nodes.SectionData: lambda node: call("data", [kind(node.type), *map(constant, node.values)]),
+    nodes.Directive: lambda node: call("directive", directive(node)),
+    nodes.Variable: lambda node: call("var", variable(node, of_module=True)),
+    nodes.Function: lambda node: call("declare", [quoted(node.kind), quoted(node.name), *function(node)]),
+}
+_WORD = re.compile(r"[a-z][a-z0-9]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A top-level statement of the file, or several: its lines, their claims, and the body that they hold, if any."""
+
+    page: Page
+    body: Body | None = None
+    plan: Plan | None = None
+
+    @property
+    def claims(self) -> list[Claim | None]:
+        """The claims of the lines."""
+        return self.page.owners
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A file: what stands above the parts, these, and what stands behind them."""
+
+    head: str
+    parts: tuple[Part, ...]
+    foot: str
+
+    def text(self) -> str:
+        """Return the file."""
+        return self.head + "".join([part.page.text() for part in self.parts]) + self.foot
+
+
+class ModulePrinter:
+    """Prints a module, function by function; those whose plan has changed are printed again."""
+
+    def __init__(self, row: Row, style: Style, tail: str | None, *, unchecked: bool) -> None:
+        """Prepare to print the items of a module in a style; `tail` is what stands behind them."""
+        self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
+        self._types: set[str] = set()
+        self._functions: dict[int, str] = {}
+
+    def printed(self, plans: Mapping[int, Plan]) -> Printed:
+        """Return the file; `plans` are those of the bodies, by where they start."""
+        self._names()
+        bodies = {body.start: body for body in self.row.bodies()}
+        parts: list[Part] = []
+        page, at, items = Page(), self._begin(), self.row.items
+        while at < len(items) - 1:
+            node = items[at].node
+            if isinstance(node, nodes.Function) and node.body is not None:
+                if page.lines:
+                    parts.append(Part(page))
+                parts.append(self._definition(at, node, bodies[at + 2], plans[at + 2]))
+                page, at = Page(), self.row.ends[at + 1] + 1
+            elif isinstance(node, nodes.Section):
+                at = self._section(page, at, node)
+            else:
+                self._statement(page, at)
+                at += 1
+        if page.lines:
+            parts.append(Part(page))
+        return Printed(self._head(), tuple(parts), self._foot())
+
+    def _begin(self) -> int:
+        """Return how many statements of the head are said by the call that begins the module."""
+        items = self.row.items
+        kinds = [item.kind for item in items[:3]]
+        plain = all(item.lead is None and item.raw is None for item in items[:3])
+        return 3 if kinds == ["Version", "Target", "AddressSize"] and plain else 0
+
+    def _statement(self, page: Page, at: int) -> None:
+        item = self.row.items[at]
+        write_deviation(page, "module", item.lead, spelling_of(item))
+        if item.node is not None:
+            page.say(_CALLS[type(item.node)](item.node), before="module.")
+
+    def _section(self, page: Page, at: int, node: nodes.Section) -> int:
+        item, end = self.row.items[at], self.row.ends[at]
+        spelling = None if item.raw is None else item.raw.removesuffix("{")
+        write_deviation(page, "module", item.lead, spelling)
+        with page.block(f"with module.section({quoted(node.name)})"):
+            for line in range(at + 1, end):
+                self._statement(page, line)
+            write_deviation(page, "module", self.row.items[end].lead, None)
+        return end + 1
+
+    def _definition(self, at: int, node: nodes.Function, body: Body, plan: Plan) -> Part:
+        page = Page()
+        items = self.row.items
+        write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
+        brace = items[at + 1].lead
+        arguments = [quoted(node.name), *function(node)]
+        if brace is not None:
+            arguments.append(f"brace={quoted(brace)}")
+        page.say(call(f"module.{node.kind}", arguments), before="@")
+        with page.block(f"def {self._functions[at]}() -> None"):
+            BodyPrinter(body, plan, page).print()
+        return Part(page, body, plan)
+
+    # --- around the parts -------------------------------------------------------------------------------
+
+    def _names(self) -> None:
+        """Choose the names of the functions."""
+        taken: set[str] = set()
+        for at, item in enumerate(self.row.items):
+            if isinstance(item.node, nodes.Function) and item.node.body is not None:
+                self._functions[at] = identifier(item.node.name, taken)
+                taken.add(self._functions[at])
+
+    def _head(self) -> str:
+        page = Page()
+        page.line("import pyptx")
+        page.line("from pyptx import ptx, reg")
+        page.line("from pyptx.emitter import Style")
+        page.line("from pyptx.types import *")
+        page.line("")
+        page.say(_style(self._style), before="STYLE = ")
+        page.say(self._module(), before="module = ")
+        return page.text()
+
+    def _module(self) -> Group:
+        arguments: list[Expression] = []
+        if self._begin():
+            version, target, size = (item.node for item in self.row.items[:3])
+            if isinstance(version, nodes.Version):
+                arguments.append(f"version=({version.major}, {version.minor})")
+            if isinstance(target, nodes.Target):
+                names = texts(target.names)
+                arguments.append(keyword("target", names[0] if len(names) == 1 else listed(names)))
+            if isinstance(size, nodes.AddressSize) and size.bits != 64:
+                arguments.append(f"address_size={size.bits}")
+        if self._unchecked:
+            arguments.append("unchecked=True")
+        if self._tail is not None:
+            arguments.append(f"tail={quoted(self._tail)}")
+        return call("pyptx.module", [*arguments, "style=STYLE"])
+
+    def _foot(self) -> str:
+        return ""
+
+
+def _file(node: nodes.File) -> list[Expression]:
+    more = [] if node.timestamp is None else [str(node.timestamp), str(node.size)]
+    return [str(node.index), quoted(node.name), *more]
+
+
+def _style(style: Style) -> Group:
+    """Return the call that makes a style."""
+    gaps = Group("{", tuple([_mapping(f"{quoted(name)}: ", rules) for name, rules in style.gaps.items()]), "}")
+    return call(
+        "Style",
+        [
+            keyword("leads", _mapping("", style.leads)),
+            keyword("gaps", gaps),
+            keyword("asm", Group("(", tuple(texts(style.asm)), ",)" if style.asm else ")")),
+        ],
+    )
+
+
+def _mapping(before: str, rules: Mapping[str, str]) -> Group:
+    return Group(f"{before}{{", tuple([f"{quoted(key)}: {quoted(text)}" for key, text in rules.items()]), "}")

@@ -1,0 +1,58 @@
+"""Lines of Python, and which claim each of them is of."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.layout import lines
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Claim
+
+
+class Page:
+    """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements."""
+
+    def __init__(self, indent: int = 0) -> None:
+        """Begin an empty page, indented by so many blocks."""
+        self.lines: list[str] = []
+        self.owners: list[Claim | None] = []
+        self.indent = indent
+        self._owner: Claim | None = None
+
+    def line(self, text: str) -> None:
+        """Print a line that fits, or cannot be broken."""
+        self.lines.append("    " * self.indent + text)
+        self.owners.append(self._owner)
+
+    def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
+        """Print a statement that is an expression, on as many lines as it takes."""
+        for text in lines(expression, self.indent, before, behind):
+            self.lines.append(text)
+            self.owners.append(self._owner)
+
+    @contextmanager
+    def block(self, header: str) -> Generator[None]:
+        """Print `header:` and what is printed meanwhile as its block, `pass` if that is nothing."""
+        self.line(f"{header}:")
+        printed = len(self.lines)
+        self.indent += 1
+        yield
+        if len(self.lines) == printed:
+            self.line("pass")
+        self.indent -= 1
+
+    @contextmanager
+    def of(self, claim: Claim | None) -> Generator[None]:
+        """Let what is printed meanwhile be a claim's."""
+        before, self._owner = self._owner, claim
+        yield
+        self._owner = before
+
+    def text(self) -> str:
+        """Return the lines."""
+        return "\n".join(self.lines) + "\n" if self.lines else ""

@@ -1,0 +1,196 @@
+"""Which rule says which part of a body.
+
+A rule claims a slice of a body's items: what it writes itself, and inner slices, which others write. Claims are apart
+from each other, or one lies in an inner slice of the other; so each item is written once, in the order of the source.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.rows import Body
+
+DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """What a rule makes of the items from `start` to before `end`.
+
+    `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order. `opens`
+    counts the blocks of Python that stand around these. `loops` says that it is a loop, `exits` at which label the code
+    behind it begins, if `ptx.break_` may go there.
+    """
+
+    rule: str
+    start: int
+    end: int
+    write: Callable[[BodyPrinter, tuple[Slot, ...]], None]
+    inner: tuple[tuple[int, int], ...] = ()
+    opens: int = 1
+    loops: bool = False
+    exits: int | None = None
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """The rule and the slice, by which a claim is known from one planning to the next."""
+        return self.rule, self.start, self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way of saying PTX in better Python.
+
+    `find` yields the claims that it would make, the best first; the plan has those of the rules before it. Claims to
+    the same place are alternatives. `before` and `after` are an example, of PTX and of the Python for it.
+    """
+
+    name: str
+    summary: str
+    before: str
+    after: str
+    find: Callable[[Body, Plan], Iterable[Claim]]
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A slice that others write, and the claims in it, in order; `depth` counts the blocks of Python around it."""
+
+    start: int
+    end: int
+    depth: int
+    claims: list[Placed] = field(default_factory=list["Placed"])
+    starts: list[int] = field(default_factory=list[int])
+
+    def at(self, place: int) -> Placed | None:
+        """Return the claim that has the item at a place."""
+        index = bisect_right(self.starts, place) - 1
+        return self.claims[index] if index >= 0 and place < self.claims[index].claim.end else None
+
+
+@dataclass(slots=True, eq=False)
+class Placed:
+    """An accepted claim and its slots."""
+
+    claim: Claim
+    slots: tuple[Slot, ...]
+
+    def slot_of(self, start: int, end: int) -> Slot | None:
+        """Return the slot that has a whole slice."""
+        return next((slot for slot in self.slots if slot.start <= start and end <= slot.end), None)
+
+
+class Plan:
+    """The claims on one body that were accepted, as a tree."""
+
+    def __init__(
+        self, body: Body, withdrawn: frozenset[tuple[str, int, int]], contested: frozenset[int] = frozenset()
+    ) -> None:
+        """Start with none; those of the keys `withdrawn` are not accepted.
+
+        `contested` are labels that branches lead to which no claim can say, if one of these branches has the label.
+        """
+        self.contested = contested
+        self.root = Slot(body.start, body.end, 0)
+        self._items = body.items
+        self._withdrawn = withdrawn
+
+    def accept(self, claim: Claim) -> bool:
+        """Take a claim, unless it was withdrawn, crosses another one, or would nest too deep."""
+        if claim.key in self._withdrawn:
+            return False
+        slot = self.root
+        while (placed := slot.at(claim.start)) is not None:
+            inner = placed.slot_of(claim.start, claim.end)
+            if inner is None:
+                break
+            slot = inner
+        first = bisect_right(slot.starts, claim.start - 1)
+        if first and slot.claims[first - 1].claim.end > claim.start:
+            return False
+        last = bisect_right(slot.starts, claim.end - 1)
+        inside = slot.claims[first:last]
+        depth = slot.depth + claim.opens
+        slots = tuple([Slot(start, end, depth) for start, end in claim.inner])
+        for other in inside:
+            holder = next((one for one in slots if one.start <= other.claim.start and other.claim.end <= one.end), None)
+            if holder is None:
+                return False
+            holder.claims.append(other)
+            holder.starts.append(other.claim.start)
+        if depth + self._items[claim.start].depth + max(map(_height, inside), default=0) > DEEPEST:
+            return False
+        _deepen(inside, claim.opens)
+        slot.claims[first:last] = [Placed(claim, slots)]
+        slot.starts[first:last] = [claim.start]
+        return True
+
+    def around(self, place: int) -> Iterator[Claim]:
+        """Yield the claims in whose inner slices an item lies, the outermost first."""
+        slot: Slot | None = self.root
+        while slot is not None and (placed := slot.at(place)) is not None:
+            slot = placed.slot_of(place, place + 1)
+            if slot is not None:
+                yield placed.claim
+
+    def owner(self, place: int) -> Claim | None:
+        """Return the claim that says an item by itself."""
+        slot: Slot | None = self.root
+        while slot is not None and (placed := slot.at(place)) is not None:
+            slot = placed.slot_of(place, place + 1)
+            if slot is None:
+                return placed.claim
+        return None
+
+    def outermost(self, place: int, beside: int) -> int | None:
+        """Return where what has the item at `place` starts, in the slot that has the item `beside`; None outside it."""
+        slot = self.root
+        while (placed := slot.at(place)) is not None:
+            inner = placed.slot_of(place, place + 1)
+            if inner is None or not inner.start <= beside < inner.end:
+                place = placed.claim.start
+                break
+            slot = inner
+        return place if slot.at(beside) is None else None
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield all claims, by where they start, outer ones first."""
+        stack = list(reversed(self.root.claims))
+        while stack:
+            placed = stack.pop()
+            yield placed.claim
+            for slot in reversed(placed.slots):
+                stack += reversed(slot.claims)
+
+
+def _height(placed: Placed) -> int:
+    """Return how many blocks of Python stand in one another inside a claim, its own too."""
+    inner = max((_height(one) for slot in placed.slots for one in slot.claims), default=0)
+    return placed.claim.opens + inner
+
+
+def _deepen(claims: Iterable[Placed], by: int) -> None:
+    for placed in claims:
+        for slot in placed.slots:
+            slot.depth += by
+            _deepen(slot.claims, by)
+
+
+def planned(body: Body, rules: Iterable[Rule], withdrawn: frozenset[tuple[str, int, int]] = frozenset()) -> Plan:
+    """Ask the rules one after the other about a body; return what they may say."""
+    contested: frozenset[int] = frozenset()
+    while True:
+        plan = Plan(body, withdrawn, contested)
+        for rule in rules:
+            for claim in rule.find(body, plan):
+                plan.accept(claim)
+        left = {jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None}
+        if left <= contested:
+            return plan
+        contested |= left

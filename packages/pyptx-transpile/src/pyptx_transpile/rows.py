@@ -1,0 +1,150 @@
+"""A module as a row of items, in the order of its text, with what a plan asks about them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.style.items import items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.style.items import Item
+
+OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
+
+
+class Row:
+    """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
+
+    def __init__(self, module: nodes.Module) -> None:
+        """Lay the items of a module in a row."""
+        self.items: list[Item] = list(items(module))
+        self.ends: dict[int, int] = {}
+        opened: list[int] = []
+        for at, item in enumerate(self.items):
+            if item.kind in OPENING:
+                opened.append(at)
+            elif item.kind in CLOSING:
+                self.ends[opened.pop()] = at
+
+    def bodies(self) -> Iterator[Body]:
+        """Yield the bodies of the module's functions."""
+        for at, item in enumerate(self.items):
+            if item.kind == "body{":
+                yield Body(self, at + 1, self.ends[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A branch to a label: the places of both; `guarded` tells whether it may fall through."""
+
+    at: int
+    target: int
+    guarded: bool
+
+
+class Body:
+    """The body of a function: the items `start` to `end` of a row, its labels and its branches.
+
+    `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside.
+    """
+
+    def __init__(self, row: Row, start: int, end: int) -> None:
+        """Find the labels and the branches between two places."""
+        self.row, self.start, self.end = row, start, end
+        self.items = row.items
+        self.scopes: dict[int, int] = {}
+        self.labels: dict[tuple[int, str], int] = {}
+        self.jumps: list[Jump] = []
+        self._jumps_to: dict[int, list[Jump]] = {}
+        self._jump_at: dict[int, Jump] = {}
+        self._entered: list[int] = []
+        around, opened = {start - 1: start - 2}, [start - 1]
+        branches: list[int] = []
+        for at in range(start, end):
+            item = self.items[at]
+            node = item.node
+            if item.kind == "}":
+                opened.pop()
+            self.scopes[at] = opened[-1]
+            if item.kind == "{":
+                around[at] = opened[-1]
+                opened.append(at)
+            elif isinstance(node, nodes.Label):
+                self.labels[opened[-1], node.name] = at
+            elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra":
+                branches.append(at)
+        for at in branches:
+            node = self.items[at].node
+            target = node.operands[-1] if isinstance(node, nodes.Instruction) and node.operands else None
+            found = self._label(target.name, self.scopes[at], around) if isinstance(target, tree.Symbol) else None
+            if found is not None and isinstance(node, nodes.Instruction):
+                self._take(Jump(at, found, node.guard is not None))
+
+        self._entered = sorted(self._jumps_to)
+
+    def _take(self, jump: Jump) -> None:
+        self.jumps.append(jump)
+        self._jumps_to.setdefault(jump.target, []).append(jump)
+        self._jump_at[jump.at] = jump
+
+    def _label(self, name: str, scope: int, around: dict[int, int]) -> int | None:
+        while scope >= self.start - 1:
+            found = self.labels.get((scope, name))
+            if found is not None:
+                return found
+            scope = around[scope]
+        return None
+
+    def instruction(self, at: int) -> nodes.Instruction | None:
+        """Return the instruction at a place, if one is there."""
+        node = self.items[at].node
+        return node if isinstance(node, nodes.Instruction) else None
+
+    def jump_at(self, at: int) -> Jump | None:
+        """Return the jump at a place, if one to a label is there."""
+        return self._jump_at.get(at)
+
+    def jumps_to(self, label: int) -> list[Jump]:
+        """Return the jumps to the label at a place, in the order of the text."""
+        return self._jumps_to.get(label, [])
+
+    def is_closed(self, start: int, end: int) -> bool:
+        """Tell whether nothing outside of `start` to `end` jumps between the two."""
+        first = bisect_right(self._entered, start)
+        for label in self._entered[first:]:
+            if label >= end:
+                return True
+            jumps = self._jumps_to[label]
+            if not start <= jumps[0].at <= jumps[-1].at < end:
+                return False
+        return True
+
+    def branch(self, at: int) -> nodes.Instruction:
+        """Return the instruction that is at a place."""
+        node = self.items[at].node
+        if not isinstance(node, nodes.Instruction):
+            raise TypeError(f"item {at} is no instruction")
+        return node
+
+    def label(self, at: int) -> str:
+        """Return the name of the label at a place."""
+        node = self.items[at].node
+        if not isinstance(node, nodes.Label):
+            raise TypeError(f"item {at} is no label")
+        return node.name
+
+    def deviates(self, at: int) -> bool:
+        """Tell whether an item has a lead or a spelling of its own."""
+        item = self.items[at]
+        return item.lead is not None or spelling_of(item) is not None
+
+
+def spelling_of(item: Item) -> str | None:
+    """Return the spelling that an item has of its own; braces have none."""
+    return None if item.node is None or item.kind == "{" else item.raw

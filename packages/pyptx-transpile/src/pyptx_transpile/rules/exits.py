@@ -1,0 +1,99 @@
+"""Branches that leave what is around them: `ptx.break_()`, `ptx.continue_()`, and the blocks that they leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.plan import Claim, Rule
+from pyptx_transpile.values import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Jump
+
+__all__ = ["BLOCK", "EXIT"]
+
+
+def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a block in front of each label that branches still lead forward to, short ones first."""
+    left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
+    first = {jump.target: jump.at for jump in reversed(left)}
+    for target in sorted(first, key=lambda target: target - first[target]):
+        if plan.owner(target) is None:
+            starts = [_start(body, plan, jump) for jump in body.jumps_to(target) if jump.at < target]
+            found = [start for start in starts if start is not None]
+            if found:
+                yield _block(body, min(found), target)
+
+
+def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
+    """Return where a block begins that a branch leaves: at what has it, beside its label; None if nothing does."""
+    start = plan.outermost(jump.at, jump.target)
+    scope = body.scopes[jump.target]
+    while start is not None and body.scopes[start] != scope:
+        start = body.scopes[start] if body.scopes[start] >= body.start else None
+    return start
+
+
+def _block(body: Body, start: int, target: int) -> Claim:
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        with printer.page.block(f"with ptx.block({quoted(body.label(target))})"):
+            printer.slot(slots[0])
+            printer.deviation(target)
+
+    return Claim("block", start, target + 1, write, ((start, target),), exits=target)
+
+
+def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each branch that leaves a loop or a block around it, or goes to a loop's next turn."""
+    for jump in body.jumps:
+        if plan.owner(jump.at) is not None:
+            continue
+        around = list(plan.around(jump.at))
+        innermost = next((claim for claim in reversed(around) if claim.loops), None)
+        for claim in reversed(around):
+            if claim.exits == jump.target:
+                yield _exit(body, jump, "break_", named=claim is not innermost)
+                break
+            if claim.loops and _head(body, claim) == jump.target:
+                yield _exit(body, jump, "continue_", named=claim is not innermost)
+                break
+
+
+def _head(body: Body, claim: Claim) -> int:
+    """Return the place of a loop's label."""
+    return claim.inner[0][0] - 1
+
+
+def _exit(body: Body, jump: Jump, function: str, *, named: bool) -> Claim:
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        printer.deviation(jump.at)
+        node = body.branch(jump.at)
+        arguments = [quoted(body.label(jump.target))] if named else []
+        if node.guard is not None:
+            arguments.append(f"pred={printer.guard(node.guard)}")
+        if "uni" in node.opcode:
+            arguments.append("uniform=True")
+        printer.page.line(f"ptx.{function}({', '.join(arguments)})")
+
+    return Claim("exit", jump.at, jump.at + 1, write, opens=0)
+
+
+BLOCK = Rule(
+    name="block",
+    summary="the statements in front of a label that branches leave",
+    before="@%p1 bra $L__BB0_2;\n\t…\n\tbra $L__BB0_2;\n\t…\n$L__BB0_2:",
+    after='with ptx.block("$L__BB0_2"):\n    ptx.break_("$L__BB0_2", pred=p[1])\n    …',
+    find=find_blocks,
+)
+
+EXIT = Rule(
+    name="exit",
+    summary="a branch out of a loop or a block, or to a loop's next turn",
+    before="@%p1 bra $L__BB0_2;",
+    after="ptx.break_(pred=p[1])",
+    find=find_exits,
+)

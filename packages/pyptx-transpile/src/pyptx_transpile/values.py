@@ -1,0 +1,157 @@
+"""Operands as Python: what is written for them in a call of `ptx.inst`, so that it emits them again."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.registers.operands import NUMERIC, float_text, literal_bits
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_transpile.names import Registers
+
+WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
+_LONGEST_FLOAT = 12  # characters; what takes more reads no better than its bits
+_SLICE = 4  # registers of a bank in a row that are written as a slice
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of Python, pure ASCII, between double quotes where that costs nothing."""
+    body = ascii(text)
+    if body[0] == "'" and '"' not in body:
+        return f'"{body[1:-1]}"'.replace("\\'", "'")
+    return body
+
+
+class Values:
+    """Prints operands, with the registers that are declared where it is asked."""
+
+    def __init__(self, registers: Registers) -> None:
+        """Print with these registers."""
+        self._registers = registers
+
+    def expression(self, operand: tree.Operand, opcode: tuple[str, ...] = ()) -> str:
+        """Return what is written for an operand of an instruction.
+
+        What an operand is in one place it is in all of them, but for numbers, which are spelt by the opcode.
+        """
+        if operand.__class__ is tree.Immediate:
+            return number(operand.text, _bits(opcode))
+        texts = self._registers.texts[-1]
+        text = texts.get(id(operand))
+        if text is None:
+            text = self._expression(operand, opcode)
+            if operand.__class__ is not tree.Vector:
+                texts[id(operand)] = text
+        return text
+
+    def _expression(self, operand: tree.Operand, opcode: tuple[str, ...]) -> str:
+        match operand:
+            case tree.Register(name) | tree.Symbol(name):
+                return self._registers.find(name) or self._text(operand)
+            case tree.Vector(elements):
+                return self.vector(elements, opcode)
+            case tree.CallList(elements):
+                return f"({self.expressions(elements, opcode)}{',' if len(elements) == 1 else ''})"
+            case tree.Pair(first, second):
+                return f"reg.pair({self.expression(first)}, {self.expression(second)})"
+            case tree.Negated(tree.Register(name) | tree.Symbol(name)) if found := self._registers.find(name):
+                return f"~{found}"
+            case tree.Address(base=tree.Register() | tree.Symbol() as base, offset=offset):
+                more = "" if offset is None else f", {self.expression(offset)}"
+                return f"ptx.addr({self.expression(base)}{more})"
+            case tree.TensorAddress(elements):
+                return f"ptx.tensor_addr({self.expressions(elements)})"
+            case tree.Unified(address):
+                return f"ptx.unified({self.expression(address)})"
+            case _:
+                return self._text(operand)
+
+    def expressions(self, operands: Iterable[tree.Operand], opcode: tuple[str, ...] = ()) -> str:
+        """Return operands with commas between them."""
+        return ", ".join([self.expression(each, opcode) for each in operands])
+
+    def vector(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> str:
+        """Return a list of operands; registers that follow each other in a bank are a slice of it."""
+        parts = list(self._parts(elements, opcode))
+        if len(parts) == 1 and parts[0].startswith("*"):
+            return parts[0][1:]
+        return f"[{', '.join(parts)}]"
+
+    def _parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> Iterable[str]:
+        at = 0
+        while at < len(elements):
+            run = self._run(elements, at)
+            if run is not None:
+                bank, first, count = run
+                yield f"*{bank}[{first}:{first + count}]"
+                at += count
+            else:
+                yield self.expression(elements[at], opcode)
+                at += 1
+
+    def _run(self, elements: tuple[tree.Operand, ...], at: int) -> tuple[str, int, int] | None:
+        """Return the bank, the number of the first and the count of the registers that follow each other from here."""
+        if len(elements) - at < _SLICE:
+            return None
+        first = self._element(elements[at])
+        if first is None:
+            return None
+        bank, number = first
+        count = 1
+        while at + count < len(elements) and self._element(elements[at + count]) == (bank, number + count):
+            count += 1
+        return (bank, number, count) if count >= _SLICE else None
+
+    def _element(self, operand: tree.Operand) -> tuple[str, int] | None:
+        match operand:
+            case tree.Register(name) | tree.Symbol(name):
+                return self._registers.element(name)
+            case _:
+                return None
+
+    @staticmethod
+    def _text(operand: tree.Operand) -> str:
+        return quoted(spell(operand))
+
+
+@lru_cache(maxsize=1 << 12)
+def _bits(opcode: tuple[str, ...]) -> int:
+    """Return how many bits the floats have that an instruction's numbers are; 0 if they are integers."""
+    if not opcode or opcode[0] not in NUMERIC:
+        return 0
+    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # whose operands are of two types
+
+
+@lru_cache(maxsize=1 << 14)
+def number(text: str, bits: int) -> str:
+    """Return what is written for a literal where numbers are integers, or floats of 32 or 64 bits."""
+    if WHOLE.match(text):
+        return text if not bits else quoted(text)
+    head = text[:2].lower()
+    if (head, bits) in {("0f", 32), ("0d", 64)}:
+        value: float = struct.unpack(">f" if bits == 32 else ">d", bytes.fromhex(text[2:]))[0]
+        shown = _shortest(value, bits)
+        if math.isfinite(value) and float_text(float(shown), bits) == text and len(shown) <= _LONGEST_FLOAT:
+            return shown
+    return quoted(text)
+
+
+def _shortest(value: float, bits: int) -> str:
+    """Return the fewest digits that read as a number of so many bits."""
+    if bits == 64 or not math.isfinite(value):
+        return repr(value)
+    wanted = float_text(value, bits)
+    for digits in range(1, 10):
+        shown = repr(float(f"{value:.{digits}g}"))
+        if float_text(float(shown), bits) == wanted:
+            return shown
+    return repr(value)
+
