@@ -73,6 +73,11 @@ class Recorder:
         places = [(self._codes[code], offset) for code, offset in zip(site[::2], site[1::2], strict=True)]
         return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in places)
 
+    def entry(self, site: Site) -> tuple[str, int]:
+        """Return the file and the line of the outermost frame of a site: where the body of the kernel is."""
+        code = self._codes[site[-2]]
+        return code.co_filename, self._line(code, site[-1])
+
     def _line(self, code: CodeType, offset: int) -> int:
         table = self._lines.get(id(code))
         if table is None:

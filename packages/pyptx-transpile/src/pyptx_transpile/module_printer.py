@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes, spell
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
@@ -64,6 +65,8 @@ class Printed:
     head: str
     parts: tuple[Part, ...]
     foot: str
+    begin: Callable[[], ModuleBuilder]
+    """Begins the module that the parts write, as the head does."""
 
     def text(self) -> str:
         """Return the file."""
@@ -99,7 +102,22 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
-        return Printed(self._head(), tuple(parts), self._foot())
+        return Printed(self._head(), tuple(parts), self._foot(), self._started)
+
+    def _started(self) -> ModuleBuilder:
+        """Begin the module, as the head of the file does."""
+        builder = ModuleBuilder(unchecked=self._unchecked, tail=self._tail)
+        for item in self.row.items[: self._begin()]:
+            match item.node:
+                case nodes.Version(major, minor):
+                    builder.version(major, minor)
+                case nodes.Target(names):
+                    builder.target(*names)
+                case nodes.AddressSize(bits):
+                    builder.address_size(bits)
+                case _:
+                    raise TypeError(f"{item.kind} is no part of a head")
+        return builder
 
     def _begin(self) -> int:
         """Return how many statements of the head are said by the call that begins the module."""

@@ -16,6 +16,7 @@ from pyptx_dsl.tracing.trace import Trace, tracing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyptx_dsl.origin import Recorder
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_ir.syntax import nodes
 
@@ -40,8 +41,8 @@ def traced(
     platform: Platform,
     *,
     unchecked: bool,
-) -> Finished:
-    """Run `function` and return the body; `declared` is what the module's names are."""
+) -> tuple[Finished, Recorder]:
+    """Run `function` and return the body, and what knows its sites; `declared` is what the module's names are."""
     _refuse_arguments(function, header.name)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
@@ -55,7 +56,7 @@ def traced(
             returned = function()
         if returned is not None:
             raise _returned(function, header.name, returned)
-        return finish(trace)
+        return finish(trace), trace.recorder
 
 
 def _refuse_arguments(function: object, name: str) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from types import CodeType
 
+    from pyptx_dsl.origin import Recorder
+    from pyptx_dsl.tracing.finish import Line
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
 
@@ -38,16 +40,17 @@ def module(
     address_size: int | None = 64,
     unchecked: bool = False,
     tail: str | None = None,
+    style: Style | str | None = None,
 ) -> ModuleBuilder:
     """Begin a module of PTX, to be written statement by statement.
 
     `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
     written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
     address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
-    `tail` is what stands behind the last statement, a newline if nothing is said. Raise ArchError for a target that
-    nobody knows. Manual: "PTX Module Directives".
+    `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it, if
+    it is asked for no other. Raise ArchError for a target that nobody knows. Manual: "PTX Module Directives".
     """
-    builder = ModuleBuilder(unchecked=unchecked, tail=tail)
+    builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style)
     if version is not None:
         match version:
             case (int(major), int(minor)):
@@ -68,18 +71,22 @@ class ModuleBuilder:
     exactly what they call: no register is declared and no `ret` is added that nobody wrote.
     """
 
-    __slots__ = ("_bodiless", "_platform", "_statements", "_tail", "_unchecked")
+    __slots__ = ("_bodiless", "_platform", "_statements", "_style", "_tail", "_unchecked", "_written")
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
 
-    def __init__(self, *, unchecked: bool = False, tail: str | None = None) -> None:
+    def __init__(
+        self, *, unchecked: bool = False, tail: str | None = None, style: Style | str | None = None
+    ) -> None:
         """Begin with nothing; see `module`."""
         self._statements = Statements()
         self._unchecked = unchecked
         self._tail = None if tail is None else trivia("tail", tail)
+        self._style = _style(style)
         self._platform = Platform()
         self._bodiless: dict[str, Place] = {}
+        self._written: list[tuple[Sequence[Line], Recorder]] = []
 
     # --- what it becomes ------------------------------------------------------------------------------
 
@@ -102,8 +109,22 @@ class ModuleBuilder:
         """
         from pyptx_ir.syntax import emit
 
-        module = self.module()
-        return emit(module) if style is None else emit(left_open(module), _style(style))
+        module, chosen = self.module(), self._style if style is None else _style(style)
+        return emit(module) if chosen is None else emit(left_open(module), chosen)
+
+    def unstyled(self) -> nodes.Module:
+        """Return the tree with the leads alone that were said; the others are None, for a style to give."""
+        return left_open(self.module())
+
+    def places(self) -> list[list[tuple[str, int] | None]]:
+        """Return where each statement and brace was written, for each body of a function, in the order of the text.
+
+        A place is the file and the line in the decorated function, whatever it called there; None for declarations
+        that nobody wrote. The last one of a body is that of its closing brace.
+        """
+        return [
+            [None if site is None else recorder.entry(site) for *_, site in lines] for lines, recorder in self._written
+        ]
 
     # --- the head -------------------------------------------------------------------------------------
 
@@ -258,7 +279,10 @@ class ModuleBuilder:
 
         def define(body: Callable[[], object]) -> str:
             self._bodiless.pop(head.name, None)
-            finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
+            finished, recorder = traced(
+                body, head, self._statements.declared, self._platform, unchecked=self._unchecked
+            )
+            self._written.append((finished.lines, recorder))
             self._statements.append_globals(finished.globals)
             block = finished.body if brace is None else replace(finished.body, lead=brace)
             self._statements.append_definition(replace(head, body=block), comment, said)
@@ -317,11 +341,11 @@ class ModuleBuilder:
         self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))
 
 
-def _style(style: Style | str) -> Style:
-    from pyptx_ir.syntax.style import KNOWN
-
+def _style(style: Style | str | None) -> Style | None:
     if not isinstance(style, str):
         return style
+    from pyptx_ir.syntax.style import KNOWN
+
     if style not in KNOWN:
         raise OperandError(f"no style is called {style!r}", hint=f"{', '.join(KNOWN)}, or a Style that was learnt")
     return KNOWN[style]

@@ -1,0 +1,136 @@
+"""The proof of what was printed: it is run once, and each part must emit what its slice of the source is.
+
+The trace knows of each statement which line of Python it came from, and the page which claim a line is of. So what a
+claim's lines emit is compared with the claim's slice; claims that differ, and those whose lines raise, are at fault.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import zip_longest
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl import ptx, reg
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax.style.items import items
+from pyptx_transpile.errors import ProofError
+from pyptx_transpile.rows import Row, spelling_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from pyptx_ir.syntax import nodes
+    from pyptx_ir.syntax.style.items import Item
+    from pyptx_transpile.module_printer import Part, Printed
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body
+
+Faults: TypeAlias = "dict[int, dict[Claim, str]]"
+"""By the start of a body, the claims on it that are wrong, and why."""
+
+Owned: TypeAlias = "list[tuple[Claim | None, Item]]"
+
+_FILE = "<printed>"
+
+
+class Proof:
+    """Runs printed files of one module and compares them with it."""
+
+    def __init__(self, module: nodes.Module) -> None:
+        """Prepare to compare with a module from which the white space that its style gives was taken away."""
+        self._module = module
+
+    def faults(self, printed: Printed) -> Faults:
+        """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
+        builder = printed.begin()
+        names: dict[str, object] = {**BY_NAME, "module": builder, "ptx": ptx, "reg": reg}
+        found: Faults = {}
+        ran: list[Part] = []
+        for part in printed.parts:
+            wrong = _run(part, names)
+            if part.body is not None and wrong:
+                found[part.body.start] = wrong
+            elif part.body is not None:
+                ran.append(part)
+        module = builder.unstyled()
+        if not found and module == self._module:
+            return {}
+        for part, emitted, places in zip(ran, Row(module).bodies(), builder.places(), strict=True):
+            if part.body is not None and part.plan is not None:
+                wrong = dict(_differences(part.body, part.plan, list(_emitted(part, emitted, places))))
+                if wrong:
+                    found[part.body.start] = wrong
+        if not found:
+            raise ProofError("the printed Python emits another module, though each of its functions is right")
+        return found
+
+
+def _run(part: Part, names: dict[str, object]) -> dict[Claim, str]:
+    """Run a part; return the claim that raises."""
+    try:
+        exec(compile(part.page.text(), _FILE, "exec"), names)  # noqa: S102  what was printed here
+    except SyntaxError as error:
+        claim, cause = part.claims[(error.lineno or 1) - 1], error
+    except Exception as error:  # noqa: BLE001  whatever a rule has printed, it is withdrawn
+        claim, cause = _claim_at(part, error.__traceback__), error
+    else:
+        return {}
+    if claim is None:
+        raise ProofError("what was printed without any rule raises") from cause
+    return {claim: f"{type(cause).__name__}: {cause}"}
+
+
+def _claim_at(part: Part, traceback: TracebackType | None) -> Claim | None:
+    """Return the innermost claim among those of the lines that a traceback goes through."""
+    found: Claim | None = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _FILE:
+            found = part.claims[traceback.tb_lineno - 1] or found
+        traceback = traceback.tb_next
+    return found
+
+
+def _differences(body: Body, plan: Plan, emitted: Owned) -> Iterator[tuple[Claim, str]]:
+    """Yield the claims on a body whose lines emit anything else than their slices."""
+    wanted = _wanted(body, plan)
+    expected, got = _by_claim(wanted), _by_claim(emitted)
+    wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
+    if not wrong:  # all of it is there; perhaps in another order
+        pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
+        wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), [])
+    claims = [claim for claim in wrong if claim is not None]
+    if wrong and not claims:
+        raise ProofError(f"{_first(expected[None], got[None])} was printed without any rule, and is wrong")
+    for claim in claims:
+        yield claim, f"{_first(expected[claim], got[claim])} came out otherwise"
+
+
+def _first(expected: list[object], got: list[object]) -> str:
+    return next((repr(one or other) for one, other in zip_longest(expected, got) if one != other), "the order")
+
+
+def _by_claim(row: Owned) -> dict[Claim | None, list[object]]:
+    found: dict[Claim | None, list[object]] = defaultdict(list)
+    for claim, item in row:
+        found[claim].append(_meaning(item))
+    return found
+
+
+def _meaning(item: Item) -> object:
+    """Return what of an item must be equal: what it is, and what it has of its own."""
+    return item.kind if item.node is None or item.kind == "{" else item.node, item.lead, spelling_of(item)
+
+
+def _wanted(body: Body, plan: Plan) -> Owned:
+    """Return the items of a body, each with the innermost claim that has it."""
+    owners: list[Claim | None] = [None] * (body.end - body.start + 1)
+    for claim in plan.claims():  # outer ones first
+        owners[claim.start - body.start : claim.end - body.start] = [claim] * (claim.end - claim.start)
+    return list(zip(owners, body.items[body.start : body.end + 1], strict=True))
+
+
+def _emitted(part: Part, body: Body, places: Sequence[tuple[str, int] | None]) -> Owned:
+    """Return the items that the lines of a body have emitted, each with the innermost claim that its line is of."""
+    owners = [None if place is None else part.claims[place[1] - 1] for place in places]
+    return list(zip(owners, body.items[body.start : body.end + 1], strict=True))

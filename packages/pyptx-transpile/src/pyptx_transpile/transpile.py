@@ -1,0 +1,99 @@
+"""From the text of a module to Python that writes the same text: printed, run, and mended until it is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.parser import collector_paused, parse
+from pyptx_ir.syntax.style import learn, stripped
+from pyptx_transpile.errors import ProofError
+from pyptx_transpile.module_printer import ModulePrinter
+from pyptx_transpile.plan import planned
+from pyptx_transpile.proof import Proof
+from pyptx_transpile.rows import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_transpile.module_printer import Printed
+    from pyptx_transpile.plan import Plan, Rule
+    from pyptx_transpile.proof import Faults
+
+_ROUNDS = 10  # after so many, a body whose rules still fail is printed without any
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A site at which a rule was wrong: the function, the first instruction, and why."""
+
+    rule: str
+    function: str
+    statement: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transpiled:
+    """Python for a module, and what its rules did.
+
+    `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong.
+    """
+
+    text: str
+    met: Counter[str]
+    applied: Counter[str]
+    withdrawn: tuple[Withdrawn, ...]
+
+
+class Transpiler:
+    """Prints one module, and proves what it prints."""
+
+    def __init__(self, module: Module, rules: Iterable[Rule], *, unchecked: bool = False) -> None:
+        """Prepare to print a module that was parsed, by some rules."""
+        self._style = learn(module)
+        self._module = stripped(module, self._style)
+        self._row = Row(self._module)
+        self._rules: Sequence[Rule] = tuple(rules)
+        self._unchecked = unchecked
+        self._bodies = {body.start: body for body in self._row.bodies()}
+        self._plans: dict[int, Plan] = {start: planned(body, self._rules) for start, body in self._bodies.items()}
+        self._met = Counter(claim.rule for plan in self._plans.values() for claim in plan.claims())
+        self._keys: dict[int, frozenset[tuple[str, int, int]]] = dict.fromkeys(self._bodies, frozenset())
+        self._withdrawn: list[Withdrawn] = []
+
+    def run(self, *, verify: bool = True) -> Transpiled:
+        """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
+        printed = self._print()
+        proof = Proof(self._module)
+        rounds = 0
+        while verify and (faults := proof.faults(printed)):
+            rounds += 1
+            self._withdraw(faults, entirely=rounds >= _ROUNDS)
+            printed = self._print()
+        applied = Counter(claim.rule for plan in self._plans.values() for claim in plan.claims())
+        return Transpiled(printed.text(), self._met, applied, tuple(self._withdrawn))
+
+    def _print(self) -> Printed:
+        return ModulePrinter(self._row, self._style, self._module.tail, unchecked=self._unchecked).printed(self._plans)
+
+    def _withdraw(self, faults: Faults, *, entirely: bool) -> None:
+        """Plan the bodies at fault again without the claims that were wrong, or without any rule."""
+        for start, wrong in faults.items():
+            body = self._bodies[start]
+            for claim, reason in wrong.items():
+                item = body.items[claim.start]
+                self._withdrawn.append(Withdrawn(claim.rule, item.function, item.canonical(), reason))
+            keys = self._keys[start] | {claim.key for claim in wrong}
+            if keys == self._keys[start]:
+                raise ProofError("a claim was withdrawn before")
+            self._keys[start] = keys
+            self._plans[start] = planned(body, () if entirely else self._rules, keys)
+
+
+def transpile(source: str, rules: Iterable[Rule], *, verify: bool = True, unchecked: bool = False) -> Transpiled:
+    """Return Python for the text of a module. Raise PtxSyntaxError if it is none."""
+    with collector_paused():
+        return Transpiler(parse(source), rules, unchecked=unchecked).run(verify=verify)
