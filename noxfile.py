@@ -29,6 +29,7 @@ ROOT = Path(__file__).parent
 PACKAGES = (  # lowest first
     "pyptx-ir",
     "pyptx-dsl",
+    "pyptx-transpile",
     "pyptx-arch-hopper",
     "pyptx-arch-blackwell",
     "pyptx-sim",

@@ -1,0 +1,33 @@
+"""Any compiler's PTX as Python that writes the same bytes.
+
+from pyptx_transpile import ptx_to_python
+
+print(ptx_to_python(source, sugar=True))
+"""
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.front_door import late_names
+
+if TYPE_CHECKING:
+    from pyptx_transpile.errors import ProofError, RuleError
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.transpile import Transpiled, Withdrawn, ptx_to_python, transpile
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "Claim": "plan",
+            "Plan": "plan",
+            "ProofError": "errors",
+            "RuleError": "errors",
+            "Transpiled": "transpile",
+            "Withdrawn": "transpile",
+            "ptx_to_python": "transpile",
+            "transpile": "transpile",
+        },
+    )
+
+__tracebackhide__ = True
+
+__all__ = ["Claim", "Plan", "ProofError", "RuleError", "Transpiled", "Withdrawn", "ptx_to_python", "transpile"]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
-from pyptx_transpile.layout import call
+from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.names import Registers
 from pyptx_transpile.plan import DEEPEST
 from pyptx_transpile.rows import spelling_of
@@ -154,9 +153,9 @@ def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | No
     """Print what is said of the next statement of a body, or of a module."""
     arguments: list[Expression] = []
     if lead is not None:
-        arguments.append(f"lead={quoted(lead)}")
+        arguments.append(keyword("lead", text(lead, quoted)))
     if spelling is not None:
-        arguments.append(f"spelling={quoted(spelling)}")
+        arguments.append(keyword("spelling", text(spelling, quoted)))
     if arguments:
         page.say(call(f"{owner}.written", arguments))
 

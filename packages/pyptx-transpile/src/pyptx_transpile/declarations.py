@@ -40,7 +40,9 @@ def _field(operand: tree.Operand) -> Expression:
         raise TypeError(f"{operand!r} is no field of an opaque type")
     value = constant(operand.right)
     name = quoted(spell(operand.left))
-    return f"{name}: {value}" if isinstance(value, str) else Group(f"{name}: {value.opening}", value.items, value.closing)
+    return (
+        f"{name}: {value}" if isinstance(value, str) else Group(f"{name}: {value.opening}", value.items, value.closing)
+    )
 
 
 def kind(name: str) -> str:

@@ -6,22 +6,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WIDTH = 120  # columns
+_LONG = 80  # characters of a string of several lines that stays in one piece
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
+    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`.
+
+    `comma` is what stands between two of them; pieces of one string have none.
+    """
 
     opening: str
     items: tuple[Expression, ...]
     closing: str
+    comma: str = ","
 
     def __str__(self) -> str:
         """Return it on one line."""
-        return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
+        return f"{self.opening}{f'{self.comma} '.join(map(str, self.items))}{self.closing}"
 
 
 Expression: TypeAlias = "str | Group"
@@ -38,13 +43,13 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
         yield whole
         return
     yield f"{margin}{before}{expression.opening}"
-    inner = ", ".join(map(str, expression.items))
-    if len(margin) + 4 + len(inner) <= WIDTH:
+    inner = f"{expression.comma} ".join(map(str, expression.items))
+    if expression.comma and len(margin) + 4 + len(inner) <= WIDTH:
         yield f"{margin}    {inner}"
     else:
         for item in expression.items:
-            yield from lines(item, indent + 1, behind=",")
-    yield f"{margin}{expression.closing}{behind}"
+            yield from lines(item, indent + 1, behind=expression.comma)
+    yield f"{margin}{expression.closing.lstrip(',')}{behind}"
 
 
 def call(function: str, arguments: Sequence[Expression]) -> Group:
@@ -57,8 +62,15 @@ def listed(items: Sequence[Expression]) -> Group:
     return Group("[", tuple(items), "]")
 
 
+def text(value: str, literal: Callable[[str], str]) -> Expression:
+    """Return a string, in pieces that end where its lines do if it is long; `literal` writes one."""
+    if len(value) <= _LONG or "\n" not in value[:-1]:
+        return literal(value)
+    return Group("(", tuple(map(literal, value.splitlines(keepends=True))), ")", comma="")
+
+
 def keyword(name: str, value: Expression) -> Expression:
     """Return a keyword argument."""
     if isinstance(value, str):
         return f"{name}={value}"
-    return Group(f"{name}={value.opening}", value.items, value.closing)
+    return Group(f"{name}={value.opening}", value.items, value.closing, value.comma)

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.types import BY_NAME
-from pyptx_ir.syntax import nodes, spell
+from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
-from pyptx_transpile.layout import Group, call, keyword, listed
+from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.names import identifier
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyptx_ir.syntax.style import Style
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
 
-# What is written for a statement of a module, behind `module.`. Any: each entry takes the one class that it stands under.
+# What is written for a statement of a module, behind `module.`. Any: each entry takes the class that it stands under.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Version: lambda node: call("version", [str(node.major), str(node.minor)]),
     nodes.Target: lambda node: call("target", texts(node.names)),
@@ -41,7 +40,9 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Variable: lambda node: call("var", variable(node, of_module=True)),
     nodes.Function: lambda node: call("declare", [quoted(node.kind), quoted(node.name), *function(node)]),
 }
-_WORD = re.compile(r"[a-z][a-z0-9]*", re.ASCII)
+# Words that are no attributes, outside of strings.
+_TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
+_DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +71,25 @@ class Printed:
 
     def text(self) -> str:
         """Return the file."""
-        return self.head + "".join([part.page.text() for part in self.parts]) + self.foot
+        texts = [self.head]
+        for part in self.parts:
+            gap = "\n\n" if part.body is not None else "\n"
+            texts += gap, part.page.text()
+        return "".join([*texts, self.foot])
 
 
 class ModulePrinter:
     """Prints a module, function by function; those whose plan has changed are printed again."""
 
-    def __init__(self, row: Row, style: Style, tail: str | None, *, unchecked: bool) -> None:
+    def __init__(
+        self, row: Row, style: Style, tail: str | None, *, kernel_name: str | None = None, unchecked: bool = False
+    ) -> None:
         """Prepare to print the items of a module in a style; `tail` is what stands behind them."""
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
-        self._types: set[str] = set()
-        self._functions: dict[int, str] = {}
+        self._functions = _names(row, kernel_name)
 
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
-        self._names()
         bodies = {body.start: body for body in self.row.bodies()}
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items
@@ -102,7 +107,7 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
-        return Printed(self._head(), tuple(parts), self._foot(), self._started)
+        return Printed(self._head(parts), tuple(parts), self._foot(), self._started)
 
     def _started(self) -> ModuleBuilder:
         """Begin the module, as the head of the file does."""
@@ -146,6 +151,8 @@ class ModulePrinter:
         page = Page()
         items = self.row.items
         write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
+        if page.lines:
+            page.space(2)
         brace = items[at + 1].lead
         arguments = [quoted(node.name), *function(node)]
         if brace is not None:
@@ -157,24 +164,33 @@ class ModulePrinter:
 
     # --- around the parts -------------------------------------------------------------------------------
 
-    def _names(self) -> None:
-        """Choose the names of the functions."""
-        taken: set[str] = set()
-        for at, item in enumerate(self.row.items):
-            if isinstance(item.node, nodes.Function) and item.node.body is not None:
-                self._functions[at] = identifier(item.node.name, taken)
-                taken.add(self._functions[at])
-
-    def _head(self) -> str:
+    def _head(self, parts: Iterable[Part]) -> str:
         page = Page()
+        for line in self._summary():
+            page.line(line)
+        page.line("")
         page.line("import pyptx")
-        page.line("from pyptx import ptx, reg")
+        body = "".join([part.page.text() for part in parts])
+        names = [name for name in ("ptx", "reg") if f"{name}." in body]
+        if names:
+            page.line(f"from pyptx import {', '.join(names)}")
         page.line("from pyptx.emitter import Style")
-        page.line("from pyptx.types import *")
+        used = sorted({name for name in _TYPES.findall(body) if name in BY_NAME}, key=_natural)
+        if used:
+            line = f"from pyptx.types import {', '.join(used)}"
+            page.say(line if len(line) <= WIDTH else Group("from pyptx.types import (", tuple(used), ")"))
         page.line("")
         page.say(_style(self._style), before="STYLE = ")
         page.say(self._module(), before="module = ")
         return page.text()
+
+    def _summary(self) -> Iterator[str]:
+        """Yield the lines of the file's docstring: its kernels."""
+        items = [item.node for item in self.row.items]
+        target = next((node.names[0] for node in items if isinstance(node, nodes.Target)), "no target")
+        kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
+        what = f"{len(kernels)} kernels" if len(kernels) != 1 else f"The kernel {kernels[0]}"
+        yield f'"""{what} for {target}, as pyptx-transpile printed PTX: `module.ptx()` is the text, byte for byte."""'
 
     def _module(self) -> Group:
         arguments: list[Expression] = []
@@ -194,7 +210,25 @@ class ModulePrinter:
         return call("pyptx.module", [*arguments, "style=STYLE"])
 
     def _foot(self) -> str:
-        return ""
+        kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
+        alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
+        return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _names(row: Row, kernel_name: str | None) -> dict[int, str]:
+    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel."""
+    found: dict[int, str] = {}
+    for at, item in enumerate(row.items):
+        if isinstance(item.node, nodes.Function) and item.node.body is not None:
+            first = kernel_name is not None and item.name == ".entry" and kernel_name not in found.values()
+            wanted = kernel_name if first and kernel_name else item.node.name
+            found[at] = identifier(wanted, found.values())
+    return found
+
+
+def _natural(name: str) -> list[object]:
+    """Return what sorts names as linters do: by their numbers, where these differ."""
+    return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]
 
 
 def _file(node: nodes.File) -> list[Expression]:
@@ -210,7 +244,10 @@ def _style(style: Style) -> Group:
         [
             keyword("leads", _mapping("", style.leads)),
             keyword("gaps", gaps),
-            keyword("asm", Group("(", tuple(texts(style.asm)), ",)" if style.asm else ")")),
+            keyword(
+                "asm",
+                Group("(", tuple([text(each, quoted) for each in style.asm]), ",)" if len(style.asm) == 1 else ")"),
+            ),
         ],
     )
 

@@ -35,6 +35,11 @@ class Page:
             self.lines.append(text)
             self.owners.append(self._owner)
 
+    def space(self, count: int) -> None:
+        """Leave lines blank."""
+        self.lines += [""] * count
+        self.owners += [self._owner] * count
+
     @contextmanager
     def block(self, header: str) -> Generator[None]:
         """Print `header:` and what is printed meanwhile as its block, `pass` if that is nothing."""

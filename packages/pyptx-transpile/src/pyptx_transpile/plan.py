@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.rows import Body
 
@@ -23,9 +24,9 @@ DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 2
 class Claim:
     """What a rule makes of the items from `start` to before `end`.
 
-    `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order. `opens`
-    counts the blocks of Python that stand around these. `loops` says that it is a loop, `exits` at which label the code
-    behind it begins, if `ptx.break_` may go there.
+    `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
+    `opens` counts the blocks of Python that stand around these. `loops` says that it is a loop, `exits` at which label
+    the code behind it begins, if `ptx.break_` may go there.
     """
 
     rule: str
@@ -41,21 +42,6 @@ class Claim:
     def key(self) -> tuple[str, int, int]:
         """The rule and the slice, by which a claim is known from one planning to the next."""
         return self.rule, self.start, self.end
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A way of saying PTX in better Python.
-
-    `find` yields the claims that it would make, the best first; the plan has those of the rules before it. Claims to
-    the same place are alternatives. `before` and `after` are an example, of PTX and of the Python for it.
-    """
-
-    name: str
-    summary: str
-    before: str
-    after: str
-    find: Callable[[Body, Plan], Iterable[Claim]]
 
 
 @dataclass(slots=True, eq=False)
@@ -182,7 +168,7 @@ def _deepen(claims: Iterable[Placed], by: int) -> None:
             _deepen(slot.claims, by)
 
 
-def planned(body: Body, rules: Iterable[Rule], withdrawn: frozenset[tuple[str, int, int]] = frozenset()) -> Plan:
+def planned(body: Body, rules: Iterable[SugarRule], withdrawn: frozenset[tuple[str, int, int]] = frozenset()) -> Plan:
     """Ask the rules one after the other about a body; return what they may say."""
     contested: frozenset[int] = frozenset()
     while True:
@@ -190,7 +176,9 @@ def planned(body: Body, rules: Iterable[Rule], withdrawn: frozenset[tuple[str, i
         for rule in rules:
             for claim in rule.find(body, plan):
                 plan.accept(claim)
-        left = {jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None}
+        left = {
+            jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None
+        }
         if left <= contested:
             return plan
         contested |= left

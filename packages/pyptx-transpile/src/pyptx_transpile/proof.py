@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.types import BY_NAME
-from pyptx_ir.syntax.style.items import items
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.rows import Row, spelling_of
 

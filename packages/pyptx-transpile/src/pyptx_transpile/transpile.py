@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.parser import collector_paused, parse
 from pyptx_ir.syntax.style import learn, stripped
-from pyptx_transpile.errors import ProofError
+from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.plan import planned
 from pyptx_transpile.proof import Proof
@@ -17,9 +17,10 @@ from pyptx_transpile.rows import Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Plan, Rule
+    from pyptx_transpile.plan import Plan
     from pyptx_transpile.proof import Faults
 
 _ROUNDS = 10  # after so many, a body whose rules still fail is printed without any
@@ -51,13 +52,15 @@ class Transpiled:
 class Transpiler:
     """Prints one module, and proves what it prints."""
 
-    def __init__(self, module: Module, rules: Iterable[Rule], *, unchecked: bool = False) -> None:
+    def __init__(
+        self, module: Module, rules: Iterable[SugarRule], *, kernel_name: str | None = None, unchecked: bool = False
+    ) -> None:
         """Prepare to print a module that was parsed, by some rules."""
         self._style = learn(module)
         self._module = stripped(module, self._style)
         self._row = Row(self._module)
-        self._rules: Sequence[Rule] = tuple(rules)
-        self._unchecked = unchecked
+        self._rules: Sequence[SugarRule] = tuple(rules)
+        self._kernel_name, self._unchecked = kernel_name, unchecked
         self._bodies = {body.start: body for body in self._row.bodies()}
         self._plans: dict[int, Plan] = {start: planned(body, self._rules) for start, body in self._bodies.items()}
         self._met = Counter(claim.rule for plan in self._plans.values() for claim in plan.claims())
@@ -77,7 +80,10 @@ class Transpiler:
         return Transpiled(printed.text(), self._met, applied, tuple(self._withdrawn))
 
     def _print(self) -> Printed:
-        return ModulePrinter(self._row, self._style, self._module.tail, unchecked=self._unchecked).printed(self._plans)
+        printer = ModulePrinter(
+            self._row, self._style, self._module.tail, kernel_name=self._kernel_name, unchecked=self._unchecked
+        )
+        return printer.printed(self._plans)
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> None:
         """Plan the bodies at fault again without the claims that were wrong, or without any rule."""
@@ -93,7 +99,57 @@ class Transpiler:
             self._plans[start] = planned(body, () if entirely else self._rules, keys)
 
 
-def transpile(source: str, rules: Iterable[Rule], *, verify: bool = True, unchecked: bool = False) -> Transpiled:
-    """Return Python for the text of a module. Raise PtxSyntaxError if it is none."""
+def transpile(
+    source: str,
+    rules: Iterable[SugarRule] = (),
+    *,
+    name: str = "<string>",
+    kernel_name: str | None = None,
+    verify: bool = True,
+    unchecked: bool = False,
+) -> Transpiled:
+    """Return Python for the text of a module, and what the rules did.
+
+    `name` is what the text is called in messages, `kernel_name` what its first kernel is called in Python. Unless
+    `verify` is false, the Python was run and emits the text again. `unchecked` is for modules that the instruction
+    table refuses. Raise PtxSyntaxError for what is no PTX, and whatever the DSL has against the module.
+    """
     with collector_paused():
-        return Transpiler(parse(source), rules, unchecked=unchecked).run(verify=verify)
+        module = parse(source, name)
+        return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked).run(verify=verify)
+
+
+def ptx_to_python(
+    source: str,
+    *,
+    sugar: bool = False,
+    kernel_name: str | None = None,
+    rules: Sequence[str] | None = None,
+    verify: bool = True,
+    unchecked: bool = False,
+) -> str:
+    """Return Python that, when it is run, writes the text `source` again, byte for byte.
+
+    With `sugar`, every rule is used; `rules` names those to use, or with a `-` in front those to leave out. The rest
+    is as in `transpile`. Raise RuleError for a rule that there is not.
+    """
+    used = chosen(rules, sugar=sugar)
+    return transpile(source, used, kernel_name=kernel_name, verify=verify, unchecked=unchecked).text
+
+
+def chosen(names: Sequence[str] | None, *, sugar: bool) -> tuple[SugarRule, ...]:
+    """Return the rules of these names, in their order; without names, all of them with `sugar` and none without.
+
+    Raise RuleError for a name that there is not.
+    """
+    from pyptx_ir.plugins.manager import manager
+
+    if names is None and not sugar:
+        return ()
+    known = {rule.name: rule for rule in manager().sugar_rules()}
+    without = {name[1:] for name in names or () if name.startswith("-")}
+    wanted = {name for name in names or () if not name.startswith("-")} or known.keys()
+    for name in (*wanted, *without):
+        if name not in known:
+            raise RuleError(f"no rule is called {name!r}", hint=f"there are {', '.join(known)}")
+    return tuple(rule for name, rule in known.items() if name in wanted and name not in without)

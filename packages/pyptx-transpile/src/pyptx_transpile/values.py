@@ -154,4 +154,3 @@ def _shortest(value: float, bits: int) -> str:
         if float_text(float(shown), bits) == wanted:
             return shown
     return repr(value)
-

@@ -1,5 +1,6 @@
 """From the tree back to text: `emit(parse(text)) == text`."""
 
 from pyptx_ir.syntax import emit, spell
+from pyptx_ir.syntax.style import Style, learn
 
-__all__ = ["emit", "spell"]
+__all__ = ["Style", "emit", "learn", "spell"]

@@ -11,6 +11,7 @@ from pyptx_dsl.instructions.calls import parameter
 from pyptx_dsl.instructions.directives import deviation, directive_node, trivia, word
 from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, identifier, quotable
 from pyptx_dsl.modules.bodies import Platform, traced
+from pyptx_dsl.modules.description import described
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
 from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.origin import at_instruction, user_frame
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Place: TypeAlias = tuple[CodeType, int, int] | None
 
-__all__ = ["ModuleBuilder", "module"]
+__all__ = ["FunctionName", "ModuleBuilder", "module"]
 
 
 def module(
@@ -47,8 +48,8 @@ def module(
     `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
     written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
     address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
-    `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it, if
-    it is asked for no other. Raise ArchError for a target that nobody knows. Manual: "PTX Module Directives".
+    `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it,
+    if it is asked for no other. Raise ArchError for a target that nobody knows. Manual: "PTX Module Directives".
     """
     builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style)
     if version is not None:
@@ -64,6 +65,25 @@ def module(
     return builder
 
 
+class FunctionName(str):
+    """The name of a function of a module, an operand of `ptx.call`; `ptx()` is the text of its module."""
+
+    __slots__ = ("_module",)
+
+    _module: ModuleBuilder
+
+    @classmethod
+    def of(cls, name: str, module: ModuleBuilder) -> FunctionName:
+        """Return the name of a function of a module."""
+        self = cls(name)
+        self._module = module
+        return self
+
+    def ptx(self) -> str:
+        """Return the text of the module that has the function, as its own `ptx()` does."""
+        return self._module.ptx()
+
+
 class ModuleBuilder:
     """A module while it is written: each method appends one statement, in the order of the calls.
 
@@ -76,9 +96,7 @@ class ModuleBuilder:
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
 
-    def __init__(
-        self, *, unchecked: bool = False, tail: str | None = None, style: Style | str | None = None
-    ) -> None:
+    def __init__(self, *, unchecked: bool = False, tail: str | None = None, style: Style | str | None = None) -> None:
         """Begin with nothing; see `module`."""
         self._statements = Statements()
         self._unchecked = unchecked
@@ -115,6 +133,10 @@ class ModuleBuilder:
     def unstyled(self) -> nodes.Module:
         """Return the tree with the leads alone that were said; the others are None, for a style to give."""
         return left_open(self.module())
+
+    def described(self) -> str:
+        """Return what the module is, in words: its target, its kernels, and how they are run."""
+        return described(self.module())
 
     def places(self) -> list[list[tuple[str, int] | None]]:
         """Return where each statement and brace was written, for each body of a function, in the order of the text.
@@ -221,7 +243,7 @@ class ModuleBuilder:
 
     def entry(
         self, name: str, params: Sequence[nodes.Parameter] | None = (), **options: Unpack[FunctionOptions]
-    ) -> Callable[[Callable[[], object]], str]:
+    ) -> Callable[[Callable[[], object]], FunctionName]:
         """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
 
             @m.entry("scale", [m.param("X", u64)], visible=True, maxntid=(128,))
@@ -238,7 +260,7 @@ class ModuleBuilder:
         params: Sequence[nodes.Parameter] | None = (),
         returns: Sequence[nodes.Parameter] = (),
         **options: Unpack[FunctionOptions],
-    ) -> Callable[[Callable[[], object]], str]:
+    ) -> Callable[[Callable[[], object]], FunctionName]:
         """Define a device function, like `entry`; `returns` are its return parameters.
 
         Manual: "Kernel and Function Directives: .func".
@@ -264,7 +286,7 @@ class ModuleBuilder:
         self._statements.append(node)
         return name
 
-    def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[[], object]], str]:
+    def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[[], object]], FunctionName]:
         if not self._unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
                 f"the module has no .version and .target yet, by which {head.name!r} is checked",
@@ -277,7 +299,7 @@ class ModuleBuilder:
         frame = user_frame()
         self._bodiless[head.name] = frame and (frame.f_code, frame.f_lineno, frame.f_lasti)
 
-        def define(body: Callable[[], object]) -> str:
+        def define(body: Callable[[], object]) -> FunctionName:
             self._bodiless.pop(head.name, None)
             finished, recorder = traced(
                 body, head, self._statements.declared, self._platform, unchecked=self._unchecked
@@ -286,7 +308,7 @@ class ModuleBuilder:
             self._statements.append_globals(finished.globals)
             block = finished.body if brace is None else replace(finished.body, lead=brace)
             self._statements.append_definition(replace(head, body=block), comment, said)
-            return head.name
+            return FunctionName.of(head.name, self)
 
         return define
 

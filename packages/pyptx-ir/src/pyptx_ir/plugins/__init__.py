@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
-from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
 from pyptx_ir.plugins.version import API_VERSION
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "PluginError",
     "Runtime",
     "Semantics",
+    "SugarRule",
     "hookimpl",
 ]

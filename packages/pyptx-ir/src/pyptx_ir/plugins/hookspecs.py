@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -70,6 +70,11 @@ class HookSpecs:
     @hookspec
     def pyptx_commands(self) -> Sequence[Command]:
         """Return subcommands of `pyptx`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_sugar_rules(self) -> Sequence[SugarRule]:
+        """Return ways of saying PTX in better Python, for the transpiler: asked in this order, behind its own."""
         raise NotImplementedError
 
     @hookspec

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
 
 Row = TypeVar("Row")
 
@@ -121,6 +121,10 @@ class Plugins:
     def commands(self) -> tuple[Command, ...]:
         """Return the subcommands of `pyptx`."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
+
+    def sugar_rules(self) -> tuple[SugarRule, ...]:
+        """Return the rules of the transpiler, in the order in which they are asked."""
+        return cast("tuple[SugarRule, ...]", self._rows("pyptx_sugar_rules"))
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""

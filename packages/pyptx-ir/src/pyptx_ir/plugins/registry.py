@@ -15,7 +15,7 @@ from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.errors import PluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
-from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
+    "pyptx_sugar_rules": (SugarRule, "name"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),
 }
 

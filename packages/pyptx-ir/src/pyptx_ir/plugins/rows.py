@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
 
@@ -313,6 +313,23 @@ class Command(Value):
     name: str
     summary: str
     main: Callable[[Sequence[str]], int]
+
+
+@value
+class SugarRule(Value):
+    """A way of saying PTX in better Python, for the transpiler.
+
+    `find(body, plan)` yields the `pyptx_transpile.Claim`s that the rule would make on the body of a function, the best
+    first; `plan` has those of the rules before it. Claims to one place are alternatives. `before` and `after` are an
+    example, of PTX and of the Python for it. Every use is proved by running what was printed, and withdrawn where it
+    does not emit its source.
+    """
+
+    name: str
+    summary: str
+    before: str
+    after: str
+    find: Callable[[Any, Any], Iterable[Any]]  # Any: Body, Plan and Claim of pyptx_transpile, which the core lacks
 
 
 @value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.plan import Claim, Rule
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_transpile.plan import Claim
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Claim]:
             yield _with_else(body, jump, join, defines=defines)
     if body.is_closed(jump.at, jump.target) and len(body.jumps_to(jump.target)) <= _MOST_SHARED:
         if _defines(body, plan, jump.at, jump.target):
-            yield _without(body, jump, defines=True)
-        yield _without(body, jump, defines=False)
+            yield _without(jump, defines=True)
+        yield _without(jump, defines=False)
 
 
 def _join(body: Body, jump: Jump) -> int | None:
@@ -62,11 +63,11 @@ def _are_ways(body: Body, jump: Jump, join: int) -> bool:
 
 
 def _defines(body: Body, plan: Plan, at: int, label: int) -> bool:
-    """Tell whether the branch at a place may define a label behind it: the first to it that others of its kind share."""
+    """Tell whether the branch at a place may define a label behind it: the first of those that lead there."""
     return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
 
 
-def _without(body: Body, jump: Jump, *, defines: bool) -> Claim:
+def _without(jump: Jump, *, defines: bool) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         with printer.page.block(_if(printer, jump, defines=defines)):
             printer.slot(slots[0])
@@ -110,7 +111,7 @@ def _if(printer: BodyPrinter, jump: Jump, *, defines: bool) -> str:
     return f"with ptx.if_({', '.join(keywords)})"
 
 
-IF = Rule(
+IF = SugarRule(
     name="if",
     summary="a branch forward that may fall through, with the other way behind it",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.plan import Claim, Rule
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_transpile.plan import Claim
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -58,18 +59,18 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
             if claim.exits == jump.target:
                 yield _exit(body, jump, "break_", named=claim is not innermost)
                 break
-            if claim.loops and _head(body, claim) == jump.target:
+            if claim.loops and _head(claim) == jump.target:
                 yield _exit(body, jump, "continue_", named=claim is not innermost)
                 break
 
 
-def _head(body: Body, claim: Claim) -> int:
+def _head(claim: Claim) -> int:
     """Return the place of a loop's label."""
     return claim.inner[0][0] - 1
 
 
 def _exit(body: Body, jump: Jump, function: str, *, named: bool) -> Claim:
-    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(jump.at)
         node = body.branch(jump.at)
         arguments = [quoted(body.label(jump.target))] if named else []
@@ -82,7 +83,7 @@ def _exit(body: Body, jump: Jump, function: str, *, named: bool) -> Claim:
     return Claim("exit", jump.at, jump.at + 1, write, opens=0)
 
 
-BLOCK = Rule(
+BLOCK = SugarRule(
     name="block",
     summary="the statements in front of a label that branches leave",
     before="@%p1 bra $L__BB0_2;\n\t…\n\tbra $L__BB0_2;\n\t…\n$L__BB0_2:",
@@ -90,7 +91,7 @@ BLOCK = Rule(
     find=find_blocks,
 )
 
-EXIT = Rule(
+EXIT = SugarRule(
     name="exit",
     summary="a branch out of a loop or a block, or to a loop's next turn",
     before="@%p1 bra $L__BB0_2;",

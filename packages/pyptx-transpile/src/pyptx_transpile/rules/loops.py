@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.plan import Claim, Rule
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_transpile.plan import Claim
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
     return end if any(head < jump.at < latch for jump in body.jumps_to(end)) else None
 
 
-def find_loops(body: Body, plan: Plan) -> Iterator[Claim]:
+def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each loop, those of most branches first; with the label behind it, if it is left for that."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
@@ -75,7 +76,7 @@ def _branch(printer: BodyPrinter, latch: int) -> list[str]:
     return keywords if uniform == (node.guard is None) else [*keywords, f"uniform={uniform}"]
 
 
-def find_rotated(body: Body, plan: Plan) -> Iterator[Claim]:
+def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each loop with a test at its end that a branch with another test goes around."""
     around = {jump.target: jump for jump in reversed(body.jumps) if jump.guarded and jump.target > jump.at}
     for head, latch in sorted(latches(body).items()):
@@ -111,7 +112,7 @@ def _rotated(body: Body, entry: int, head: int, latch: int) -> Claim:
     return Claim("while", entry, latch + 2, write, ((head + 1, latch),), loops=True, exits=latch + 1)
 
 
-LOOP = Rule(
+LOOP = SugarRule(
     name="loop",
     summary="a label and the last branch back to it",
     before="$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;",
@@ -120,7 +121,7 @@ LOOP = Rule(
     find=find_loops,
 )
 
-WHILE = Rule(
+WHILE = SugarRule(
     name="while",
     summary="a loop with its test at the end, and the branch around it",
     before="@%p1 bra $L__BB0_2;\n$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\t@%p2 bra $L__BB0_1;\n$L__BB0_2:",

@@ -1,0 +1,43 @@
+"""The transpiler's own plugin: its command and its rules, through the hooks that third parties use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.marker import hookimpl
+from pyptx_ir.plugins.version import API_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Command, SugarRule
+
+__all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_sugar_rules"]
+
+
+@hookimpl
+def pyptx_api_version() -> int:
+    """Return the version of the hooks that this is written for: both are released together."""
+    return API_VERSION
+
+
+@hookimpl
+def pyptx_commands() -> Sequence[Command]:
+    """Return the command that prints Python."""
+    from pyptx_ir.plugins.rows import Command
+
+    return (Command("transpile", "print PTX as Python that writes the same bytes", _transpile),)
+
+
+@hookimpl
+def pyptx_sugar_rules() -> Sequence[SugarRule]:
+    """Return the rules of this package."""
+    from pyptx_transpile.rules import RULES
+
+    return RULES
+
+
+def _transpile(argv: Sequence[str]) -> int:
+    from pyptx_transpile.command import run
+
+    return run(argv)
