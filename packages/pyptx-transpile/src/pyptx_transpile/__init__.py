@@ -12,7 +12,7 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx_transpile.errors import ProofError, RuleError
     from pyptx_transpile.plan import Claim, Plan
-    from pyptx_transpile.transpile import Transpiled, Withdrawn, ptx_to_python, transpile
+    from pyptx_transpile.transpiler import Transpiled, Withdrawn, ptx_to_python, transpile
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -21,10 +21,10 @@ else:
             "Plan": "plan",
             "ProofError": "errors",
             "RuleError": "errors",
-            "Transpiled": "transpile",
-            "Withdrawn": "transpile",
-            "ptx_to_python": "transpile",
-            "transpile": "transpile",
+            "Transpiled": "transpiler",
+            "Withdrawn": "transpiler",
+            "ptx_to_python": "transpiler",
+            "transpile": "transpiler",
         },
     )
 

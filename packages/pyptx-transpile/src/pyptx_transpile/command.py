@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.source import decode
-from pyptx_transpile.transpile import chosen, transpile
+from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_transpile.transpile import Transpiled
+    from pyptx_transpile.transpiler import Transpiled
 
 USAGE_ERROR = 2
 

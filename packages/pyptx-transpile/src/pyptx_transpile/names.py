@@ -12,6 +12,8 @@ from pyptx_dsl.types import BY_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pyptx_ir.syntax.operands import Operand
+
 # What printed files import or bind by themselves.
 RESERVED = frozenset({"STYLE", "Style", "k", "module", "ptx", "pyptx", "reg"})
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
@@ -42,8 +44,8 @@ class Registers:
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
         self._variables: list[set[str]] = [set()]
-        self.texts: list[dict[int, str]] = [{}]
-        """What was printed for operands in this scope, by identity; valid until something is declared."""
+        self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
+        """What was printed for operands in this scope, by their identity; valid until something is declared."""
 
     def enter(self) -> None:
         """Open a scope."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from pyptx_ir.syntax import nodes
     from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.module_printer import Part, Printed
     from pyptx_transpile.plan import Claim, Plan
@@ -36,9 +35,9 @@ _FILE = "<printed>"
 class Proof:
     """Runs printed files of one module and compares them with it."""
 
-    def __init__(self, module: nodes.Module) -> None:
+    def __init__(self, row: Row) -> None:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
-        self._module = module
+        self._row = row
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
@@ -52,10 +51,10 @@ class Proof:
                 found[part.body.start] = wrong
             elif part.body is not None:
                 ran.append(part)
-        module = builder.unstyled()
-        if not found and module == self._module:
+        row = Row(builder.unstyled())
+        if not found and _equal(row, self._row):
             return {}
-        for part, emitted, places in zip(ran, Row(module).bodies(), builder.places(), strict=True):
+        for part, emitted, places in zip(ran, row.bodies(), builder.places(), strict=True):
             if part.body is not None and part.plan is not None:
                 wrong = dict(_differences(part.body, part.plan, list(_emitted(part, emitted, places))))
                 if wrong:
@@ -63,6 +62,16 @@ class Proof:
         if not found:
             raise ProofError("the printed Python emits another module, though each of its functions is right")
         return found
+
+
+def _equal(row: Row, other: Row) -> bool:
+    """Tell whether two modules are equal, with all that they say of white space and spelling."""
+    if len(row.items) != len(other.items) or row.module != other.module:  # trees compare without these
+        return False
+    return all(
+        one.lead == two.lead and spelling_of(one) == spelling_of(two)
+        for one, two in zip(row.items, other.items, strict=True)
+    )
 
 
 def _run(part: Part, names: dict[str, object]) -> dict[Claim, str]:

@@ -23,6 +23,7 @@ class Row:
 
     def __init__(self, module: nodes.Module) -> None:
         """Lay the items of a module in a row."""
+        self.module = module
         self.items: list[Item] = list(items(module))
         self.ends: dict[int, int] = {}
         opened: list[int] = []

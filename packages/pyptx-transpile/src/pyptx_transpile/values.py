@@ -45,11 +45,12 @@ class Values:
         if operand.__class__ is tree.Immediate:
             return number(operand.text, _bits(opcode))
         texts = self._registers.texts[-1]
-        text = texts.get(id(operand))
-        if text is None:
-            text = self._expression(operand, opcode)
-            if operand.__class__ is not tree.Vector:
-                texts[id(operand)] = text
+        known = texts.get(id(operand))
+        if known is not None:
+            return known[1]
+        text = self._expression(operand, opcode)
+        if operand.__class__ is not tree.Vector:
+            texts[id(operand)] = operand, text
         return text
 
     def _expression(self, operand: tree.Operand, opcode: tuple[str, ...]) -> str:

@@ -86,15 +86,16 @@ def _exit(body: Body, jump: Jump, function: str, *, named: bool) -> Claim:
 BLOCK = SugarRule(
     name="block",
     summary="the statements in front of a label that branches leave",
-    before="@%p1 bra $L__BB0_2;\n\t…\n\tbra $L__BB0_2;\n\t…\n$L__BB0_2:",
-    after='with ptx.block("$L__BB0_2"):\n    ptx.break_("$L__BB0_2", pred=p[1])\n    …',
+    before="{\n\t@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n\t}\n$L__BB0_2:",
+    after='with ptx.block("$L__BB0_2"):\n    with ptx.scope():\n        ptx.break_("$L__BB0_2", pred=p[1])\n'
+    "        ptx.inst.mov.b32(r[1], 7)",
     find=find_blocks,
 )
 
 EXIT = SugarRule(
     name="exit",
     summary="a branch out of a loop or a block, or to a loop's next turn",
-    before="@%p1 bra $L__BB0_2;",
-    after="ptx.break_(pred=p[1])",
+    before="$L__BB0_1:\n\t@%p1 bra $L__BB0_2;\n\tbra.uni $L__BB0_1;\n$L__BB0_2:",
+    after='with ptx.loop("$L__BB0_1", end_label="$L__BB0_2"):\n    ptx.break_(pred=p[1])',
     find=find_exits,
 )

@@ -124,8 +124,8 @@ LOOP = SugarRule(
 WHILE = SugarRule(
     name="while",
     summary="a loop with its test at the end, and the branch around it",
-    before="@%p1 bra $L__BB0_2;\n$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\t@%p2 bra $L__BB0_1;\n$L__BB0_2:",
+    before="@%p1 bra $L__BB0_2;\n$L__BB0_1:\n\tsetp.lt.s32 %p2, %r1, 8;\n\t@%p2 bra $L__BB0_1;\n$L__BB0_2:",
     after='with ptx.while_(p[2], guard=~p[1], label="$L__BB0_1", end_label="$L__BB0_2"):\n'
-    "    ptx.inst.add.s32(r[1], r[1], 1)",
+    "    ptx.inst.setp.lt.s32(p[2], r[1], 8)",
     find=find_rotated,
 )

@@ -70,7 +70,7 @@ class Transpiler:
     def run(self, *, verify: bool = True) -> Transpiled:
         """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
         printed = self._print()
-        proof = Proof(self._module)
+        proof = Proof(self._row)
         rounds = 0
         while verify and (faults := proof.faults(printed)):
             rounds += 1

@@ -1,0 +1,70 @@
+"""Claims: apart from each other, or one inside the other, and never too deep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_ir.syntax import parse
+from pyptx_transpile.plan import DEEPEST, Claim, Plan
+from pyptx_transpile.rows import Body, Row
+
+if TYPE_CHECKING:
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Slot
+
+LENGTH = 40
+
+
+def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+    raise AssertionError("nothing is printed here")
+
+
+def claim(start: int, end: int, *inner: tuple[int, int]) -> Claim:
+    return Claim("test", start, end, nothing, inner)
+
+
+@pytest.fixture
+def body() -> Body:
+    text = f".version 8.0\n.target sm_90\n.address_size 64\n.entry k\n{{\n{'ret;' * LENGTH}\n}}\n"
+    (body,) = Row(parse(text)).bodies()
+    return body
+
+
+def test_claims_nest_in_either_order(body: Body) -> None:
+    start = body.start
+    outer, inner = claim(start, start + 10, (start + 1, start + 9)), claim(start + 3, start + 5)
+    for order in ((outer, inner), (inner, outer)):
+        plan = Plan(body, frozenset())
+        assert all(plan.accept(each) for each in order)
+        assert list(plan.claims()) == [outer, inner]
+        assert list(plan.around(start + 4)) == [outer]
+        assert plan.owner(start + 4) is inner
+        assert plan.owner(start) is outer
+        assert plan.owner(start + 2) is None
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 5), (5, 12), (9, 20), (1, 10), (0, 1), (1, 2)])
+def test_claims_that_cross_are_refused(body: Body, start: int, end: int) -> None:
+    plan = Plan(body, frozenset())
+    first = body.start
+    assert plan.accept(claim(first + 1, first + 10, (first + 2, first + 9)))
+    accepted = plan.accept(claim(first + start, first + end, (first + start + 1, first + end - 1)))
+    assert accepted == (end <= 1)
+
+
+def test_a_claim_that_was_withdrawn_is_refused(body: Body) -> None:
+    one = claim(body.start, body.start + 2)
+    assert not Plan(body, frozenset({one.key})).accept(one)
+
+
+def test_claims_nest_no_deeper_than_python_does(body: Body) -> None:
+    plan = Plan(body, frozenset())
+    start, end = body.start, body.end
+    accepted = [plan.accept(claim(start + n, end - n, (start + n + 1, end - n - 1))) for n in range(LENGTH // 2)]
+    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the body is one level itself
+    inside_out = Plan(body, frozenset())
+    for n in reversed(range(LENGTH // 2)):
+        inside_out.accept(claim(start + n, end - n, (start + n + 1, end - n - 1)))
+    assert len(list(inside_out.claims())) == DEEPEST - 1

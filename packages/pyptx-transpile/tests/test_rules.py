@@ -1,0 +1,82 @@
+"""Each rule by its own example: the PTX becomes that Python, and the Python writes that PTX."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from pyptx_transpile import transpile
+from pyptx_transpile.rules import RULES
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
+REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n"
+
+
+def module(body: str) -> str:
+    return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_the_example_is_what_the_rule_does(rule: object) -> None:
+    (one,) = [each for each in RULES if each is rule]
+    done = transpile(module(one.before), RULES)
+    assert done.applied[one.name] == 1, done.text
+    assert textwrap.indent(one.after, "    ") in done.text
+    assert not done.withdrawn
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_rules_have_names_and_words_of_their_own(rule: object) -> None:
+    (one,) = [each for each in RULES if each is rule]
+    assert one.name.isidentifier()
+    assert one.summary
+    assert one.before != one.after
+
+
+SHAPES = {
+    "else": (
+        "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra.uni $L2;\n$L1:\n\tmov.b32 %r1, 2;\n$L2:",
+        'with ptx.if_(~p[1], label="$L1"):|with ptx.else_(end_label="$L2", end_uniform=True):',
+    ),
+    "shared join": (
+        "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@!%p2 bra $L1;\n\tmov.b32 %r1, 2;\n$L1:",
+        'with ptx.if_(~p[1], label="$L1"):|with ptx.if_(p[2], label="$L1", define_label=False):',
+    ),
+    "endless loop": (
+        "$L1:\n\t@%p1 bra $L2;\n\tbra.uni $L1;\n$L2:",
+        'with ptx.loop("$L1", end_label="$L2"):|ptx.break_(',
+    ),
+    "next turn": (
+        "$L1:\n\t@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@%p2 bra $L1;",
+        'with ptx.loop("$L1", pred=p[2], next_label="$L1"):|ptx.continue_(pred=p[1])',
+    ),
+    "out of two loops": (
+        "$L1:\n$L2:\n\t@%p1 bra $L3;\n\t@%p2 bra $L2;\n\t@%p3 bra $L1;\n$L3:",
+        'with ptx.loop("$L1", pred=p[3], end_label="$L3"):|ptx.break_("$L3", pred=p[1])',
+    ),
+    "two ways that cross": (
+        "@%p1 bra $L1;\n\t@%p2 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:",
+        'with ptx.block("$L2"):|with ptx.if_(~p[1], label="$L1"):|ptx.break_("$L2", pred=p[2])',
+    ),
+    "label of a scope": ("{\n$L1:\n\t@%p1 bra $L1;\n\t}", 'with ptx.scope():|with ptx.loop("$L1", pred=p[1]):'),
+    "out of a scope": ("{\n\t@%p1 bra $L1;\n\t}\n$L1:", 'with ptx.block("$L1"):|ptx.break_("$L1", pred=p[1])'),
+    "into a loop": ("@%p1 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:\n\t@%p2 bra $L1;", 'ptx.inst.bra("$L2", pred=p[1])'),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_of_branches(shape: str) -> None:
+    before, lines = SHAPES[shape]
+    done = transpile(module(before), RULES)
+    for line in lines.split("|"):
+        assert line in done.text
+    assert not done.withdrawn
+
+
+def test_forty_ifs_in_one_another_are_no_fault() -> None:
+    opening = "".join(f"\t@%p1 bra $L{n};\n\tmov.b32 %r1, {n};\n" for n in range(40))
+    closing = "".join(f"$L{n}:\n" for n in reversed(range(40)))
+    done = transpile(module(opening + closing), RULES)
+    assert not done.withdrawn
+    assert 10 < done.applied["if"] < 20
