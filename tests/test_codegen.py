@@ -1,0 +1,90 @@
+"""From PTX to Python to a trace to PTX: every module of the corpus, plain and with every rule, byte for byte.
+
+By default a share of what compilers wrote, all of it with `PYPTX_KERNELS=all`; modules made by hand are always there.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx.codegen import Transpiled, transpile
+from pyptx.parser import PtxSyntaxError
+from pyptx_dsl.modules.builder import ModuleBuilder
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.syntax import decode, encode, parse
+from pyptx_transpile.plan import planned
+from pyptx_transpile.rows import Row
+from pyptx_transpile.rules import RULES
+from pyptx_transpile.rules.loops import latches
+
+from .corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 6
+
+
+def some(folder: str, turn: int) -> list[Path]:
+    paths = sorted((CORPUS / folder).glob("*.ptx"))
+    return paths if folder == BY_HAND else paths[turn % SHARE :: SHARE]
+
+
+def transpiled(path: Path, *, sugar: bool) -> Transpiled:
+    rules = manager().sugar_rules() if sugar else ()
+    return transpile(decode(path.read_bytes()), rules, name=path.name, unchecked=refused(path))
+
+
+def module_of(python: str) -> ModuleBuilder:
+    """Run a printed file and return its module."""
+    names: dict[str, object] = {"__name__": "printed"}
+    exec(compile(python, "<printed>", "exec"), names)  # noqa: S102  what is tested
+    module = names["module"]
+    assert isinstance(module, ModuleBuilder)
+    return module
+
+
+@pytest.mark.parametrize("sugar", [False, True], ids=["plain", "sugar"])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None:  # noqa: FBT001  a parameter
+    for path in some(folder, sugar):
+        done = transpiled(path, sugar=sugar)
+        assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
+        assert not done.withdrawn, path.name
+        assert done.text.isascii()
+        assert "ptx.raw(" not in done.text
+
+
+def test_rules_say_nearly_all_branches() -> None:
+    """Of all branches of the corpus, at most one in twenty stays a branch; of loops, one in twenty is no block."""
+    branches = left = loops = raised = 0
+    for path in sorted(CORPUS.glob("*/*.ptx")):
+        for body in Row(parse(decode(path.read_bytes()))).bodies():
+            plan = planned(body, RULES)
+            branches += len(body.jumps)
+            left += sum(plan.owner(jump.at) is None for jump in body.jumps)
+            loops += len(latches(body))
+            raised += sum(claim.loops for claim in plan.claims())
+    assert branches > 7_000
+    assert left <= 0.05 * branches
+    assert raised >= 0.95 * loops
+
+
+def test_what_is_printed_parses_reads_top_down_and_names_its_kernel() -> None:
+    source = (CORPUS / "nvcc-13.0" / "gemm.sm_80.ptx").read_text(encoding="utf-8")
+    done = transpile(source, manager().sugar_rules(), kernel_name="gemm")
+    tree = ast.parse(done.text)
+    assert ast.get_docstring(tree)
+    kinds = [type(node).__name__ for node in tree.body]
+    assert kinds.index("FunctionDef") > max(at for at, kind in enumerate(kinds) if kind.startswith("Import"))
+    assert "gemm" in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("source", ["int main() {}", ".version 8.0\n.target sm_80\n.entry k() {", "\x7fELF\x02\x01"])
+def test_what_is_no_ptx_is_one_error_with_a_line(source: str) -> None:
+    with pytest.raises(PtxSyntaxError, match=r":[13]:"):
+        transpile(source, ())
