@@ -18,8 +18,8 @@ from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
 from pyptx_transpile.plan import planned
 from pyptx_transpile.rows import Row
-from pyptx_transpile.rules import RULES
 from pyptx_transpile.rules.loops import latches
+from pyptx_transpile.rules.table import RULES
 
 from .corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
 

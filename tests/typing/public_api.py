@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_type
 
 from pyptx import Kernel, Tile, kernel, module, ptx, reg, smem
-from pyptx.modules import ModuleBuilder
+from pyptx.modules import FunctionName, ModuleBuilder
 from pyptx.types import PtxType, b32, f32, u32, u64
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.shared_memory.allocations import SharedSlice
@@ -167,7 +167,7 @@ def modules() -> None:
     @m.entry("k", [m.param("X", u64, ptr="global")], visible=True, maxntid=(128, 1, 1), noreturn=True)
     def k() -> None: ...
 
-    assert_type(k, str)
+    assert_type(k, FunctionName)
     m.func("f", maxntid=1.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  threads are whole
     assert_type(m.ptx(), str)
     assert_type(m.module(), Module)

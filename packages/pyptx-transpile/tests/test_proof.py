@@ -13,7 +13,7 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile import Claim, ProofError, RuleError, ptx_to_python, transpile
-from pyptx_transpile.rules import RULES
+from pyptx_transpile.rules.table import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from pyptx_transpile import transpile
-from pyptx_transpile.rules import RULES
+from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
 REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n"

@@ -32,7 +32,7 @@ def pyptx_commands() -> Sequence[Command]:
 @hookimpl
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
     """Return the rules of this package."""
-    from pyptx_transpile.rules import RULES
+    from pyptx_transpile.rules.table import RULES
 
     return RULES
 

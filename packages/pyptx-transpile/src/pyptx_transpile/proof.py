@@ -78,15 +78,13 @@ def _run(part: Part, names: dict[str, object]) -> dict[Claim, str]:
     """Run a part; return the claim that raises."""
     try:
         exec(compile(part.page.text(), _FILE, "exec"), names)  # noqa: S102  what was printed here
-    except SyntaxError as error:
-        claim, cause = part.claims[(error.lineno or 1) - 1], error
-    except Exception as error:  # noqa: BLE001  whatever a rule has printed, it is withdrawn
-        claim, cause = _claim_at(part, error.__traceback__), error
-    else:
-        return {}
-    if claim is None:
-        raise ProofError("what was printed without any rule raises") from cause
-    return {claim: f"{type(cause).__name__}: {cause}"}
+    except Exception as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        claim = _claim_at(part, error.__traceback__) if line is None else part.claims[line - 1]
+        if claim is None:
+            raise ProofError("what was printed without any rule raises") from error
+        return {claim: f"{type(error).__name__}: {error}"}
+    return {}
 
 
 def _claim_at(part: Part, traceback: TracebackType | None) -> Claim | None:

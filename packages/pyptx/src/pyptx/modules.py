@@ -1,5 +1,5 @@
 """Whole modules of PTX, statement by statement: `module(version=(8, 7), target="sm_90a")`."""
 
-from pyptx_dsl.modules.builder import ModuleBuilder, module
+from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder, module
 
-__all__ = ["ModuleBuilder", "module"]
+__all__ = ["FunctionName", "ModuleBuilder", "module"]

@@ -1,8 +1,1 @@
-"""The rules that come with this package, in the order in which they are asked."""
-
-from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.rules.branches import IF
-from pyptx_transpile.rules.exits import BLOCK, EXIT
-from pyptx_transpile.rules.loops import LOOP, WHILE
-
-RULES: tuple[SugarRule, ...] = (WHILE, LOOP, IF, BLOCK, EXIT)
+"""Ways of saying PTX in better Python, one file for each kind; `table` has their order."""

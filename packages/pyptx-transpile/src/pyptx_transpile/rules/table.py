@@ -1,0 +1,14 @@
+"""The rules that come with this package, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.rules.branches import IF
+from pyptx_transpile.rules.exits import BLOCK, EXIT
+from pyptx_transpile.rules.loops import LOOP, WHILE
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import SugarRule
+
+RULES: tuple[SugarRule, ...] = (WHILE, LOOP, IF, BLOCK, EXIT)
