@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.wild.rebuilding import Rebuilt, rebuild, run
 
 from pyptx_ir.syntax import decode, nodes, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
-from tests.wild.rebuilding import Rebuilt, rebuild, run
 
 from .printer import printed
 
