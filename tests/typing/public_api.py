@@ -171,6 +171,8 @@ def modules() -> None:
     m.func("f", maxntid=1.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  threads are whole
     assert_type(m.ptx(), str)
     assert_type(m.module(), Module)
+    assert_type(m.ptx(style="nvcc"), str)
+    assert_type(m.ptx(style=Style()), str)
 
 
 def declared_registers() -> None:
