@@ -16,6 +16,7 @@ from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Sem
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.nodes import Instruction, Module
+from pyptx_ir.syntax.style import Style
 
 
 def reading() -> None:
