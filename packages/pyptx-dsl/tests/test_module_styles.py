@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
@@ -108,7 +110,9 @@ def test_what_was_said_stays() -> None:
     )
 
 
-def test_a_style_has_a_name_that_is_known() -> None:
-    with pytest.raises(OperandError, match="no style is called 'nvc'") as caught:
-        module().ptx(style="nvc")
+@pytest.mark.parametrize("style", ["nvc", 8, "like=a.ptx"])
+def test_what_is_no_style_is_refused(style: Any) -> None:
+    with pytest.raises(OperandError, match="is no style") as caught:
+        module().ptx(style=style)
     assert "nvcc" in (caught.value.hint or "")
+    assert "test_module_styles.py" in str(caught.value)
