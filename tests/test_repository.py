@@ -36,7 +36,7 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
-    "packages/pyptx-transpile/src/pyptx_transpile/__init__.py": "loading the plugin of the package must not load the parser",
+    "packages/pyptx-transpile/src/pyptx_transpile/__init__.py": "loading its plugin must not load the parser",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
 }
 

@@ -88,7 +88,7 @@ def parameter(node: nodes.Parameter) -> Code:
     options = _options(node)
     if pointer is not None:
         options |= {"ptr": pointer.space or True, "ptr_align": pointer.alignment}
-    return call("ptx.parameter", node.name, dtype(node.type), _size(node), space=node.space, **options)
+    return call("ptx.parameter", node.name, dtype(node.type), size=_size(node), space=node.space, **options)
 
 
 def header(function: str, *first: object, node: nodes.Function | nodes.CallPrototype, **options: object) -> Code:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.wild.rebuilding import Rebuilt, rebuild, run
 
-from pyptx_ir.syntax import decode, nodes, parse, walk
+from pyptx_ir.syntax import decode, encode, nodes, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
 
 from .printer import printed
@@ -68,6 +68,14 @@ def test_without_a_style_the_text_reads_as_the_same_tree(folder: str) -> None:
         tree = parse(decode(path.read_bytes()))
         python = printed(stripped(tree, learn(tree)), unchecked=is_refused(path))
         assert parse(run(python, path.name).ptx()) == tree, path.name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_white_space_and_spelling_can_be_said_of_every_statement(folder: str) -> None:
+    for path in some(folder, 3):
+        data = path.read_bytes()
+        python = printed(parse(decode(data)), unchecked=is_refused(path))
+        assert encode(run(python, path.name).ptx()) == data, path.name
 
 
 def test_the_corpus_has_every_statement() -> None:

@@ -14,13 +14,16 @@ from tests.rebuild.printer import printed
 
 from pyptx.modules import ModuleBuilder
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.syntax import decode, encode, parse, walk
+from pyptx_ir.syntax import PtxSyntaxError, decode, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
 
 from .laws import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pyptx_ir.syntax import nodes
+    from pyptx_ir.syntax.style import Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +40,27 @@ def rebuild(data: bytes, name: str, *, unchecked: bool = False) -> Rebuilt:
     """Hold both laws on one module; `unchecked` is for those that the instruction table refuses."""
     started = time.perf_counter()
     text = decode(data)
-    tree = parse(text, name)
+    try:
+        tree = parse(text, name)
+    except PtxSyntaxError as error:
+        return Rebuilt(f"does not parse: {error}", 0, 0, time.perf_counter() - started)
     style = learn(tree)
     python = list(printed(stripped(tree, style), unchecked=unchecked))
-    try:
-        module = run(python, name)
-        again = module.ptx(style=style)
-        fault = "" if module.module() == tree else "the tree that was rebuilt is another one"
-        if not fault and encode(again) != data:
-            fault = f"the bytes that were rebuilt are others: {first_difference(text, again)}"
-    except PyptxError as error:
-        fault = f"cannot be rebuilt: {error}"
+    fault = _fault(python, name, text, tree, style)
     deviating = sum(part.count(".written(") for part in python)
     return Rebuilt(fault, sum(1 for _ in walk(tree)), deviating, time.perf_counter() - started)
+
+
+def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, style: Style) -> str:
+    """Return in what the module that the Python makes is another one, or an empty string."""
+    try:
+        module = run(python, name)
+        if module.module() != tree:
+            return "the tree that was rebuilt is another one"
+        again = module.ptx(style=style)
+    except PyptxError as error:
+        return f"cannot be rebuilt: {error}"
+    return "" if again == text else f"the bytes that were rebuilt are others: {first_difference(text, again)}"
 
 
 def run(python: Iterable[str], name: str) -> ModuleBuilder:

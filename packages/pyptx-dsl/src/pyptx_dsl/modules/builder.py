@@ -123,7 +123,7 @@ class ModuleBuilder:
 
         `style` gives white space and spelling to every statement of which nothing was said: one that was learnt from a
         text (`pyptx_ir.syntax.style.learn`), or the name of a known one, as `"nvcc"`. What was said stays: by `written`
-        and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for a name that no style has.
+        and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for what is no style.
         """
         from pyptx_ir.syntax import emit
 
@@ -363,11 +363,13 @@ class ModuleBuilder:
         self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))
 
 
-def _style(style: Style | str | None) -> Style | None:
-    if not isinstance(style, str):
-        return style
-    from pyptx_ir.syntax.style import KNOWN
+def _style(style: object) -> Style | None:
+    if style is None:
+        return None
+    from pyptx_ir.syntax.style import KNOWN, Style
 
-    if style not in KNOWN:
-        raise OperandError(f"no style is called {style!r}", hint=f"{', '.join(KNOWN)}, or a Style that was learnt")
-    return KNOWN[style]
+    if isinstance(style, Style):
+        return style
+    if isinstance(style, str) and style in KNOWN:
+        return KNOWN[style]
+    raise OperandError(f"{style!r} is no style", hint=f"{', '.join(KNOWN)}, or what style.learn made of a parsed text")
