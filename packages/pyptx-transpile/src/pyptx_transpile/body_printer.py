@@ -10,6 +10,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.names import Registers
+from pyptx_transpile.page import Page
 from pyptx_transpile.plan import DEEPEST
 from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.values import Values, quoted
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_transpile.layout import Expression, Group
-    from pyptx_transpile.page import Page
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
@@ -50,6 +50,8 @@ class BodyPrinter:
     def print(self) -> None:
         """Print all of the body."""
         self.registers.enter()
+        for name in {name for claim in self._plan.claims() for name in claim.names}:
+            self.registers.reserve(name)
         self.slot(self._plan.root)
         self.deviation(self.body.end)
         self.registers.leave()
@@ -64,6 +66,14 @@ class BodyPrinter:
                 placed.claim.write(self, placed.slots)
             at = placed.claim.end
         self._statements(at, slot.end, blocks)
+
+    def lines(self, start: int, end: int) -> list[str]:
+        """Return what is printed for a slice in which there is no claim, each statement on one line, however long."""
+        page, self.page = self.page, Page(indent=self.page.indent, width=None)
+        self._statements(start, end, [])
+        page, self.page = self.page, page
+        margin = 4 * page.indent
+        return [line[margin:] for line in page.lines]
 
     def _statements(self, start: int, end: int, blocks: list[bool]) -> None:
         items = self.body.items

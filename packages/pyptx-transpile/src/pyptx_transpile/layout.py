@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -74,3 +75,24 @@ def keyword(name: str, value: Expression) -> Expression:
     if isinstance(value, str):
         return f"{name}={value}"
     return Group(f"{name}={value.opening}", value.items, value.closing, value.comma)
+
+
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+_PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
+
+
+def parsed(line: str) -> tuple[str, Expression]:
+    """Return what stands in front of the call that a line ends with, nothing as a rule, and the call."""
+    head, opening, rest = line.partition("(")
+    if not opening or not rest.endswith(")"):
+        return "", line
+    depth, arguments, argument = 0, list[Expression](), ""
+    for piece in _PIECES.split(rest[:-1]):
+        depth += _BRACKETS.get(piece, 0)
+        if piece == ", " and depth == 0:
+            arguments.append(argument)
+            argument = ""
+        else:
+            argument += piece
+    before, _, function = head.rpartition(" = ")
+    return f"{before} = " if before else "", Group(f"{function}(", (*arguments, argument), ")")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import lines
+from pyptx_transpile.layout import WIDTH, lines, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements."""
 
-    def __init__(self, indent: int = 0) -> None:
-        """Begin an empty page, indented by so many blocks."""
+    def __init__(self, indent: int = 0, width: int | None = WIDTH) -> None:
+        """Begin an empty page, indented by so many blocks; without a width, no line is broken."""
+        self._width = width
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
         self.indent = indent
@@ -31,9 +32,21 @@ class Page:
 
     def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
         """Print a statement that is an expression, on as many lines as it takes."""
+        if self._width is None:
+            self.line(f"{before}{expression}{behind}")
+            return
         for text in lines(expression, self.indent, before, behind):
             self.lines.append(text)
             self.owners.append(self._owner)
+
+    def rebroken(self, line: str) -> None:
+        """Print a line that was printed on a page without a width, with its own margin."""
+        text = line.lstrip(" ")
+        blocks = (len(line) - len(text)) // 4
+        self.indent += blocks
+        before, call = parsed(text)
+        self.say(call, before=before)
+        self.indent -= blocks
 
     def space(self, count: int) -> None:
         """Leave lines blank."""

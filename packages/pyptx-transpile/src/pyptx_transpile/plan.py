@@ -25,8 +25,8 @@ class Claim:
     """What a rule makes of the items from `start` to before `end`.
 
     `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
-    `opens` counts the blocks of Python that stand around these. `loops` says that it is a loop, `exits` at which label
-    the code behind it begins, if `ptx.break_` may go there.
+    `opens` counts the blocks of Python that stand around these, `names` are variables that it binds. `loops` says that
+    it is a loop, `exits` at which label the code behind it begins, if `ptx.break_` may go there.
     """
 
     rule: str
@@ -35,6 +35,7 @@ class Claim:
     write: Callable[[BodyPrinter, tuple[Slot, ...]], None]
     inner: tuple[tuple[int, int], ...] = ()
     opens: int = 1
+    names: tuple[str, ...] = ()
     loops: bool = False
     exits: int | None = None
 
