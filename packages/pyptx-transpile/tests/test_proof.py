@@ -90,12 +90,17 @@ def moved(printer: BodyPrinter, at: int) -> None:
     printer.instruction(printer.body.branch(at))
 
 
+def broken(printer: BodyPrinter, at: int) -> None:
+    raise LookupError(f"no way to print {at} on {printer}")
+
+
 WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
     "another instruction": lambda printer, _: printer.page.line("ptx.inst.sub.s32(r[1], r[1], 1)"),
     "nothing": lambda printer, _: printer.page.line("pass"),
     "too much": twice,
     "raises": lambda printer, _: printer.page.line("1 / 0"),
     "an unknown name": lambda printer, _: printer.page.line("nothing()"),
+    "cannot be printed": broken,
     "no Python": lambda printer, _: printer.page.line("add %r1 %r1"),
     "refused by the table": lambda printer, _: printer.page.line("ptx.inst.add.f16(r[1], r[1], 1)"),
     "other white space": moved,
@@ -163,6 +168,14 @@ def test_a_fault_of_the_printer_itself_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(body_printer, "opcode", lambda words: f"ptx.inst.{'.'.join(words[:-1])}.u32")
     with pytest.raises(ProofError, match="without any rule"):
         transpile(SOURCE)
+
+
+def test_a_rule_that_cannot_look_is_named() -> None:
+    def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
+        raise LookupError("nothing here")
+
+    with pytest.raises(RuleError, match="the rule 'blind' raises LookupError: nothing here"):
+        transpile(SOURCE, (SugarRule("blind", "…", "…", "…", find),))
 
 
 def test_rules_that_were_replaced_still_are_rules() -> None:

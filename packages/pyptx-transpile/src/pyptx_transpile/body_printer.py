@@ -11,7 +11,7 @@ from pyptx_transpile.declarations import constant, kind, parameters, texts, vari
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.names import Registers
 from pyptx_transpile.page import Page
-from pyptx_transpile.plan import DEEPEST
+from pyptx_transpile.plan import DEEPEST, FaultyClaimError
 from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.values import Values, quoted
 
@@ -63,7 +63,12 @@ class BodyPrinter:
         for placed in slot.claims:
             self._statements(at, placed.claim.start, blocks)
             with self.page.of(placed.claim):
-                placed.claim.write(self, placed.slots)
+                try:
+                    placed.claim.write(self, placed.slots)
+                except FaultyClaimError:
+                    raise  # of a claim inside
+                except Exception as error:
+                    raise FaultyClaimError(self.body, placed.claim, error) from error
             at = placed.claim.end
         self._statements(at, slot.end, blocks)
 

@@ -17,4 +17,4 @@ class ProofError(PyptxError):
 
 
 class RuleError(PyptxError):
-    """A rule is asked for that no package has."""
+    """A rule is asked for that no package has, or one raises while it looks for its sites."""

@@ -10,27 +10,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 WIDTH = 120  # columns
-_LONG = 80  # characters of a string of several lines that stays in one piece
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`.
-
-    `comma` is what stands between two of them; pieces of one string have none.
-    """
+    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
 
     opening: str
     items: tuple[Expression, ...]
     closing: str
-    comma: str = ","
 
     def __str__(self) -> str:
         """Return it on one line."""
-        return f"{self.opening}{f'{self.comma} '.join(map(str, self.items))}{self.closing}"
+        return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
 
 
-Expression: TypeAlias = "str | Group"
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string of several lines, which may stand in pieces: `before` and its literals."""
+
+    before: str
+    whole: str
+    pieces: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return it on one line."""
+        return f"{self.before}{self.whole}"
+
+
+Expression: TypeAlias = "str | Group | Text"
 
 
 def lines(expression: Expression, indent: int, before: str = "", behind: str = "") -> Iterator[str]:
@@ -40,16 +48,26 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
     """
     margin = "    " * indent
     whole = f"{margin}{before}{expression}{behind}"
-    if len(whole) <= WIDTH or isinstance(expression, str) or not expression.items:
+    if len(whole) <= WIDTH or isinstance(expression, str):
+        yield whole
+        return
+    if isinstance(expression, Text):
+        fits = len(margin) + 4 + len(expression.whole) <= WIDTH
+        yield f"{margin}{before}{expression.before}("
+        yield from (f"{margin}    {piece}" for piece in ((expression.whole,) if fits else expression.pieces))
+        yield f"{margin}){behind}"
+        return
+    if not expression.items:
         yield whole
         return
     yield f"{margin}{before}{expression.opening}"
-    inner = f"{expression.comma} ".join(map(str, expression.items))
-    if expression.comma and len(margin) + 4 + len(inner) <= WIDTH:
+    inner = ", ".join(map(str, expression.items))
+    is_call = expression.opening[-2:-1].isalnum()
+    if is_call and len(margin) + 4 + len(inner) <= WIDTH:
         yield f"{margin}    {inner}"
     else:
         for item in expression.items:
-            yield from lines(item, indent + 1, behind=expression.comma)
+            yield from lines(item, indent + 1, behind=",")
     yield f"{margin}{expression.closing.lstrip(',')}{behind}"
 
 
@@ -64,17 +82,20 @@ def listed(items: Sequence[Expression]) -> Group:
 
 
 def text(value: str, literal: Callable[[str], str]) -> Expression:
-    """Return a string, in pieces that end where its lines do if it is long; `literal` writes one."""
-    if len(value) <= _LONG or "\n" not in value[:-1]:
-        return literal(value)
-    return Group("(", tuple(map(literal, value.splitlines(keepends=True))), ")", comma="")
+    """Return a string, which may stand in pieces that end where its lines do; `literal` writes one."""
+    lines_of = value.splitlines(keepends=True)
+    return literal(value) if len(lines_of) < 2 else Text("", literal(value), tuple(map(literal, lines_of)))
 
 
 def keyword(name: str, value: Expression) -> Expression:
     """Return a keyword argument."""
-    if isinstance(value, str):
-        return f"{name}={value}"
-    return Group(f"{name}={value.opening}", value.items, value.closing, value.comma)
+    match value:
+        case Group(opening, items, closing):
+            return Group(f"{name}={opening}", items, closing)
+        case Text(before, whole, pieces):
+            return Text(f"{name}={before}", whole, pieces)
+        case _:
+            return f"{name}={value}"
 
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}

@@ -72,9 +72,10 @@ class Printed:
     def text(self) -> str:
         """Return the file."""
         texts = [self.head]
+        function = False
         for part in self.parts:
-            gap = "\n\n" if part.body is not None else "\n"
-            texts += gap, part.page.text()
+            texts += "\n\n" if function or part.body is not None else "\n", part.page.text()
+            function = part.body is not None
         return "".join([*texts, self.foot])
 
 

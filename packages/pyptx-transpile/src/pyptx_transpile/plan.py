@@ -10,6 +10,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyptx_transpile.errors import RuleError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -43,6 +45,15 @@ class Claim:
     def key(self) -> tuple[str, int, int]:
         """The rule and the slice, by which a claim is known from one planning to the next."""
         return self.rule, self.start, self.end
+
+
+class FaultyClaimError(Exception):
+    """What a rule raised while its claim was printed."""
+
+    def __init__(self, body: Body, claim: Claim, cause: Exception) -> None:
+        """Say of which body the claim is."""
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.body, self.claim = body, claim
 
 
 @dataclass(slots=True, eq=False)
@@ -175,8 +186,12 @@ def planned(body: Body, rules: Iterable[SugarRule], withdrawn: frozenset[tuple[s
     while True:
         plan = Plan(body, withdrawn, contested)
         for rule in rules:
-            for claim in rule.find(body, plan):
-                plan.accept(claim)
+            try:
+                for claim in rule.find(body, plan):
+                    plan.accept(claim)
+            except Exception as error:
+                hint = f"leave it out: --rules=-{rule.name}"
+                raise RuleError(f"the rule {rule.name!r} raises {type(error).__name__}: {error}", hint=hint) from error
         left = {
             jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None
         }

@@ -10,7 +10,7 @@ from pyptx_ir.syntax.parser import collector_paused, parse
 from pyptx_ir.syntax.style import learn, stripped
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_printer import ModulePrinter
-from pyptx_transpile.plan import planned
+from pyptx_transpile.plan import FaultyClaimError, planned
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan
     from pyptx_transpile.proof import Faults
 
+_MOST_RAISING = 1_000  # claims of a module that raise while they are printed
 _ROUNDS = 10  # after so many, a body whose rules still fail is printed without any
 
 
@@ -83,7 +84,12 @@ class Transpiler:
         printer = ModulePrinter(
             self._row, self._style, self._module.tail, kernel_name=self._kernel_name, unchecked=self._unchecked
         )
-        return printer.printed(self._plans)
+        for _ in range(_MOST_RAISING):
+            try:
+                return printer.printed(self._plans)
+            except FaultyClaimError as fault:
+                self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
+        raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> None:
         """Plan the bodies at fault again without the claims that were wrong, or without any rule."""

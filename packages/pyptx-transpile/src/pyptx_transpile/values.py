@@ -13,7 +13,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax import spell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyptx_transpile.names import Registers
 
@@ -86,30 +86,32 @@ class Values:
             return parts[0][1:]
         return f"[{', '.join(parts)}]"
 
-    def _parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> Iterable[str]:
+    def _parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> Iterator[str]:
         at = 0
         while at < len(elements):
             run = self._run(elements, at)
             if run is not None:
-                bank, first, count = run
-                yield f"*{bank}[{first}:{first + count}]"
+                text, count = run
+                yield text
                 at += count
             else:
                 yield self.expression(elements[at], opcode)
                 at += 1
 
-    def _run(self, elements: tuple[tree.Operand, ...], at: int) -> tuple[str, int, int] | None:
-        """Return the bank, the number of the first and the count of the registers that follow each other from here."""
-        if len(elements) - at < _SLICE:
+    def _run(self, elements: tuple[tree.Operand, ...], at: int) -> tuple[str, int] | None:
+        """Return the slice and the count of the registers of one bank that follow each other in steps from here on."""
+        row = [self._element(each) for each in elements[at : at + 2]]
+        if len(elements) - at < _SLICE or row[0] is None or row[1] is None or row[0][0] != row[1][0]:
             return None
-        first = self._element(elements[at])
-        if first is None:
-            return None
-        bank, number = first
-        count = 1
-        while at + count < len(elements) and self._element(elements[at + count]) == (bank, number + count):
+        (bank, first), step = row[0], row[1][1] - row[0][1]
+        count = 2
+        while at + count < len(elements) and self._element(elements[at + count]) == (bank, first + count * step):
             count += 1
-        return (bank, number, count) if count >= _SLICE else None
+        end = first + count * step
+        if count < _SLICE or step == 0 or end < 0:
+            return None
+        stride = "" if step == 1 else f":{step}"
+        return f"*{bank}[{first}:{end}{stride}]", count
 
     def _element(self, operand: tree.Operand) -> tuple[str, int] | None:
         match operand:
@@ -139,7 +141,7 @@ def number(text: str, bits: int) -> str:
     head = text[:2].lower()
     if (head, bits) in {("0f", 32), ("0d", 64)}:
         value: float = struct.unpack(">f" if bits == 32 else ">d", bytes.fromhex(text[2:]))[0]
-        shown = _shortest(value, bits)
+        shown = _shortest(value, bits).replace("e+", "e")
         if math.isfinite(value) and float_text(float(shown), bits) == text and len(shown) <= _LONGEST_FLOAT:
             return shown
     return quoted(text)

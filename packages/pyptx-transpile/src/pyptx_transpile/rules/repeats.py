@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
+from pyptx_transpile.layout import Group, call
 from pyptx_transpile.plan import Claim
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _OPEN, _CLOSE = 1, 2  # the shapes of braces
 # In PTX: the number of a register, and a literal that stands by itself. In Python: literals outside of strings.
 _IN_PTX = re.compile(r"(?<=%)([A-Za-z_$]*?)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])", re.ASCII)
 _IN_PYTHON = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
-_SLICE = re.compile(r"\[([^\[\]:]*\b[ituv]\b[^\[\]:]*):([^\[\]:]*)\]", re.ASCII)
+_SLICE = re.compile(r"\[([^\[\]]*\b[ituv]\b[^\[\]]*)\]", re.ASCII)
+_COUNTED = re.compile(r"\bi\b", re.ASCII)
 _KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration)
 
 
@@ -165,16 +167,16 @@ def _claim(start: int, length: int, count: int) -> Claim:
             for line in [line for turn in turns for line in turn]:
                 printer.page.rebroken(line)
             return
-        header, lines = loop
-        with printer.page.block(header):
+        names, values, lines = loop
+        with printer.page.block(values, before=f"for {names} in "):
             for line in lines:
                 printer.page.rebroken(line)
 
     return Claim("repeat", start, start + length * count, write, opens=1, names=_NAMES)
 
 
-def _loop(turns: Sequence[Sequence[str]]) -> tuple[str, list[str]] | None:
-    """Return the `for` and the lines of its block, if turns differ in numbers alone."""
+def _loop(turns: Sequence[Sequence[str]]) -> tuple[str, Group, list[str]] | None:
+    """Return the names and the values of a `for`, and the lines of its block, if turns differ in numbers alone."""
     first = turns[0]
     if any(len(turn) != len(first) for turn in turns):
         return None
@@ -187,9 +189,8 @@ def _loop(turns: Sequence[Sequence[str]]) -> tuple[str, list[str]] | None:
         lines.append(line)
     if len(tables) > _MOST_TABLES:
         return None
-    return _header(
-        len(turns), tables, counted=any(re.search(r"\bi\b", _IN_PYTHON.sub("", line)) for line in lines)
-    ), lines
+    counted = any(_COUNTED.search(_IN_PYTHON.sub("", line)) for line in lines)
+    return (*_header(len(turns), tables, counted=counted), lines)
 
 
 def _merged(lines: Sequence[str], tables: dict[tuple[int, ...], str]) -> str | None:
@@ -203,7 +204,12 @@ def _merged(lines: Sequence[str], tables: dict[tuple[int, ...], str]) -> str | N
         column = tuple([int(row[at]) for row in pieces if row[at] is not None])
         if column:
             merged[at] = _number(column, tables)
-    return _SLICE.sub(r"[\1 : \2]", "".join([piece for piece in merged if piece is not None]))
+    return _SLICE.sub(_spaced, "".join([piece for piece in merged if piece is not None]))
+
+
+def _spaced(index: re.Match[str]) -> str:
+    """Return an index with blanks around the colons between expressions, as formatters put them."""
+    return f"[{index[1].replace(':', ' : ')}]"
 
 
 def _number(column: tuple[int, ...], tables: dict[tuple[int, ...], str]) -> str:
@@ -221,14 +227,15 @@ def _number(column: tuple[int, ...], tables: dict[tuple[int, ...], str]) -> str:
     return f"{start} {'+' if step > 0 else '-'} {times}"
 
 
-def _header(count: int, tables: dict[tuple[int, ...], str], *, counted: bool) -> str:
+def _header(count: int, tables: dict[tuple[int, ...], str], *, counted: bool) -> tuple[str, Group]:
     if not tables:
-        return f"for {'i' if counted else '_'} in range({count})"
+        return "i" if counted else "_", call("range", [str(count)])
     names, columns = list(tables.values()), list(tables)
     rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
-    bound = names[0] if len(names) == 1 else f"({', '.join(names)})" if counted else ", ".join(names)
-    values = f"({', '.join(rows)})"
-    return f"for i, {bound} in enumerate({values})" if counted else f"for {bound} in {values}"
+    bound = ", ".join(names)
+    if not counted:
+        return bound, Group("(", tuple(rows), ")")
+    return f"i, {bound if len(names) == 1 else f'({bound})'}", call("enumerate", [Group("(", tuple(rows), ")")])
 
 
 REPEAT = SugarRule(
