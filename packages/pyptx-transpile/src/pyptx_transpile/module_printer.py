@@ -108,7 +108,15 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
+        if any("SPELLING" in claim.constants for plan in plans.values() for claim in plan.claims()):
+            parts.insert(0, self._spelling())
         return Printed(self._head(parts), tuple(parts), self._foot(), self._started)
+
+    def _spelling(self) -> Part:
+        page = Page()
+        rows = [f"{dtype}: {quoted(' '.join(row.values()))}" for dtype, row in self.row.spelled().items()]
+        page.say(Group("{", tuple(rows), "}"), before="SPELLING = ")
+        return Part(page)
 
     def _started(self) -> ModuleBuilder:
         """Begin the module, as the head of the file does."""

@@ -27,8 +27,9 @@ class Claim:
     """What a rule makes of the items from `start` to before `end`.
 
     `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
-    `opens` counts the blocks of Python that stand around these, `names` are variables that it binds. `loops` says that
-    it is a loop, `exits` at which label the code behind it begins, if `ptx.break_` may go there.
+    `opens` counts the blocks of Python that stand around these, `names` are variables that it binds, `constants` what
+    of the file's own it reads (`SPELLING`). `loops` says that it is a loop, `exits` at which label the code behind it
+    begins, if `ptx.break_` may go there.
     """
 
     rule: str
@@ -38,6 +39,7 @@ class Claim:
     inner: tuple[tuple[int, int], ...] = ()
     opens: int = 1
     names: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
     loops: bool = False
     exits: int | None = None
 

@@ -24,6 +24,7 @@ class Row:
     def __init__(self, module: nodes.Module) -> None:
         """Lay the items of a module in a row."""
         self.module = module
+        self._spelled: dict[str, dict[str, str]] | None = None
         self.items: list[Item] = list(items(module))
         self.ends: dict[int, int] = {}
         opened: list[int] = []
@@ -32,6 +33,14 @@ class Row:
                 opened.append(at)
             elif item.kind in CLOSING:
                 self.ends[opened.pop()] = at
+
+    def spelled(self) -> dict[str, dict[str, str]]:
+        """Return how the module spells operations on registers of a type, by type and operation."""
+        if self._spelled is None:
+            from pyptx_transpile.spelling import spelled
+
+            self._spelled = spelled(self)
+        return self._spelled
 
     def bodies(self) -> Iterator[Body]:
         """Yield the bodies of the module's functions."""

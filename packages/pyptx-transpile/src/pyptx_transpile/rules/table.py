@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyptx_transpile.rules.branches import IF
 from pyptx_transpile.rules.exits import BLOCK, EXIT
+from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.repeats import REPEAT
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
-RULES: tuple[SugarRule, ...] = (WHILE, LOOP, IF, BLOCK, EXIT, REPEAT)
+RULES: tuple[SugarRule, ...] = (WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION)

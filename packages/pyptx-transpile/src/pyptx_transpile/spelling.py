@@ -1,0 +1,90 @@
+"""How a module spells what operators emit: of `+` on b32 registers, `add.s32` or `add.u32`."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_transpile.rows import Body, Row
+
+OPERATORS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+}
+"""The operators of Python by the first word of what they emit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Banks:
+    """The registers that a body declares at its outermost level: types of banks by their stems, with their counts."""
+
+    types: dict[str, tuple[str, int]]
+
+    def type_of(self, operand: tree.Operand) -> str | None:
+        """Return the type of a register of a bank; None for every other operand."""
+        if not isinstance(operand, tree.Register):
+            return None
+        stem = operand.name.rstrip("0123456789")
+        digits = operand.name[len(stem) :]
+        bank = self.types.get(stem)
+        if bank is None or not digits or (digits[0] == "0" and digits != "0") or int(digits) >= bank[1]:
+            return None
+        return bank[0]
+
+
+def banks_of(body: Body) -> Banks:
+    """Return the banks of a body; those whose names a scope declares again are left out."""
+    found: dict[str, tuple[str, int]] = {}
+    hidden: set[str] = set()
+    for item in body.items[body.start : body.end]:
+        if isinstance(item.node, nodes.RegisterDeclaration):
+            for each in item.node.names:
+                if item.depth > 1 or each.count is None or each.name in found:
+                    hidden.add(each.name.rstrip("0123456789"))
+                elif item.node.type in BY_NAME and item.node.vector is None:
+                    found[each.name] = item.node.type, each.count
+    return Banks({name: bank for name, bank in found.items() if name not in hidden})
+
+
+def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
+    """Return the operation of an instruction that an operator may emit, and the type of what it is applied to."""
+    if node.opcode[0] not in OPERATORS or node.guard is not None or len(node.operands) != 3:
+        return None
+    destination, *sources = node.operands
+    types = [banks.type_of(each) for each in sources]
+    if banks.type_of(destination) is None or not any(types):
+        return None
+    for source, dtype in zip(sources, types, strict=True):
+        if dtype is None and not isinstance(source, tree.Immediate):
+            return None
+    dtype = types[0] or types[1]
+    if dtype is None or (None not in types and types[0] != types[1] and node.opcode[0] not in {"shl", "shr"}):
+        return None
+    return node.opcode[0], dtype
+
+
+def spelled(row: Row) -> dict[str, dict[str, str]]:
+    """Return, by the type of registers and the operation, the opcode that a module has most often."""
+    counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for body in row.bodies():
+        banks = banks_of(body)
+        for item in body.items[body.start : body.end]:
+            found = operation(item.node, banks) if isinstance(item.node, nodes.Instruction) else None
+            if found is not None and isinstance(item.node, nodes.Instruction):
+                counts[found[1], found[0]][".".join(item.node.opcode)] += 1
+    table: dict[str, dict[str, str]] = {}
+    for (dtype, name), opcodes in sorted(counts.items()):
+        table.setdefault(dtype, {})[name] = max(sorted(opcodes), key=lambda opcode: opcodes[opcode])
+    return table
