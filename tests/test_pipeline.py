@@ -78,12 +78,14 @@ def test_standard_input_output_and_reports(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("nothing.ptx",), "No such file"),
+        (("image.cubin",), "image"),
         (("bad.ptx",), "bad.ptx:1:1"),
         (("bad.ptx", "--rules", "lop"), "no rule is called 'lop'"),
     ],
 )
 def test_bad_input_is_one_error_and_no_file(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     (tmp_path / "bad.ptx").write_text("int main() {}\n", encoding="ascii")
+    (tmp_path / "image.cubin").write_bytes(b"\x7fELF\x02\x01 and nothing else")
     done = run("-m", "pyptx", "transpile", *words, "-o", "out.py", cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr.decode()

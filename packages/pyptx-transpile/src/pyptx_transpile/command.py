@@ -34,7 +34,7 @@ def run(argv: Sequence[str]) -> int:
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = decode(sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes())
+        source = _text(sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes())
         done = transpile(
             source,
             rules,
@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx transpile", description="Print PTX as Python that writes the same bytes."
     )
-    parser.add_argument("file", metavar="FILE", help="a PTX file; - reads standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="a PTX file, cubin, fat binary or object file; - reads standard input"
+    )
     parser.add_argument("--sugar", action="store_true", help="use every rule: loops, branches and so on")
     parser.add_argument("--rules", metavar="A,B,…", help="use these rules; with -A, all but that one")
     parser.add_argument("--name", metavar="NAME", help="what the kernel is called in Python")
@@ -65,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--report", choices=("text", "json"), help="say on standard error what each rule did")
     parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output")
     return parser
+
+
+def _text(data: bytes) -> str:
+    """Return the PTX in a file: its text, or what cuobjdump lists of an image."""
+    from pyptx_ir.toolchain import extract, is_image
+
+    return decode(extract(data) if is_image(data) else data)
 
 
 def _write(output: str | None, text: str) -> None:

@@ -7,6 +7,7 @@ from pyptx_ir.toolchain.cache import CubinCache
 from pyptx_ir.toolchain.diagnostics import Diagnostic
 from pyptx_ir.toolchain.disassembler import disassemble
 from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, MissingToolError, ToolchainError
+from pyptx_ir.toolchain.extractor import extract, is_image
 from pyptx_ir.toolchain.finder import Tool, find_tool
 from pyptx_ir.toolchain.resources import Resources
 
@@ -22,7 +23,9 @@ __all__ = [
     "ToolchainError",
     "assemble",
     "disassemble",
+    "extract",
     "find_compiler",
     "find_tool",
+    "is_image",
     "resources",
 ]
