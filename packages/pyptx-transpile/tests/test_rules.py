@@ -7,6 +7,8 @@ import textwrap
 import pytest
 
 from pyptx_transpile import transpile
+from pyptx_transpile.mangled import plain
+from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
@@ -17,7 +19,7 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not NAMES], ids=lambda rule: rule.name)
 def test_the_example_is_what_the_rule_does(rule: object) -> None:
     (one,) = [each for each in RULES if each is rule]
     done = transpile(module(one.before), RULES)
@@ -32,6 +34,29 @@ def test_rules_have_names_and_words_of_their_own(rule: object) -> None:
     assert one.name.isidentifier()
     assert one.summary
     assert one.before != one.after
+
+
+def test_functions_are_called_as_in_cpp() -> None:
+    source = HEAD.replace("entry k()", "entry _ZN4mine5scaleIfLi3EEEvPT_i()") + "\tret;\n}\n"
+    text = transpile(source, RULES).text
+    assert "def scale() -> None:" in text
+    assert '"""C++: void mine::scale<float, (int)3>(float*, int)."""' in text
+    assert "def ZN4mine5scaleIfLi3EEEvPT_i() -> None:" in transpile(source).text
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("_Z1kPi", "k"),
+        ("_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIiEEEEvNT_6ParamsE", "device_kernel"),
+        ("_ZN12_GLOBAL__N_13addEv", "add"),
+        ("plain", "plain"),
+        ("_Znonsense", "_Znonsense"),
+        ("_Z10reflect_atfPfff_param_0", "_Z10reflect_atfPfff_param_0"),
+    ],
+)
+def test_the_identifier_in_a_mangled_name(name: str, short: str) -> None:
+    assert plain(name) == short
 
 
 SHAPES = {

@@ -12,6 +12,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
+from pyptx_transpile.mangled import plain, signature
 from pyptx_transpile.names import identifier
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
@@ -83,11 +84,22 @@ class ModulePrinter:
     """Prints a module, function by function; those whose plan has changed are printed again."""
 
     def __init__(
-        self, row: Row, style: Style, tail: str | None, *, kernel_name: str | None = None, unchecked: bool = False
+        self,
+        row: Row,
+        style: Style,
+        tail: str | None,
+        *,
+        kernel_name: str | None = None,
+        unchecked: bool = False,
+        demangled: bool = False,
     ) -> None:
-        """Prepare to print the items of a module in a style; `tail` is what stands behind them."""
+        """Prepare to print the items of a module in a style; `tail` is what stands behind them.
+
+        With `demangled`, functions are called as they are in C++, and say so in their docstrings.
+        """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
-        self._functions = _names(row, kernel_name)
+        self._demangled = demangled
+        self._functions = _names(row, kernel_name, demangled=demangled)
 
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
@@ -168,6 +180,9 @@ class ModulePrinter:
             arguments.append(f"brace={quoted(brace)}")
         page.say(call(f"module.{node.kind}", arguments), before="@")
         with page.block(f"def {self._functions[at]}() -> None"):
+            said = signature(node.name) if self._demangled else None
+            if said is not None:
+                page.line(f'"""C++: {said}."""')
             BodyPrinter(body, plan, page).print()
         return Part(page, body, plan)
 
@@ -224,13 +239,14 @@ class ModulePrinter:
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
 
 
-def _names(row: Row, kernel_name: str | None) -> dict[int, str]:
+def _names(row: Row, kernel_name: str | None, *, demangled: bool) -> dict[int, str]:
     """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel."""
     found: dict[int, str] = {}
     for at, item in enumerate(row.items):
         if isinstance(item.node, nodes.Function) and item.node.body is not None:
             first = kernel_name is not None and item.name == ".entry" and kernel_name not in found.values()
-            wanted = kernel_name if first and kernel_name else item.node.name
+            own = plain(item.node.name) if demangled else item.node.name
+            wanted = kernel_name if first and kernel_name else own
             found[at] = identifier(wanted, found.values())
     return found
 

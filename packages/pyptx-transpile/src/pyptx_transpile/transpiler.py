@@ -13,6 +13,7 @@ from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.plan import FaultyClaimError, planned
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
+from pyptx_transpile.rules.mangled_names import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,7 +83,12 @@ class Transpiler:
 
     def _print(self) -> Printed:
         printer = ModulePrinter(
-            self._row, self._style, self._module.tail, kernel_name=self._kernel_name, unchecked=self._unchecked
+            self._row,
+            self._style,
+            self._module.tail,
+            kernel_name=self._kernel_name,
+            unchecked=self._unchecked,
+            demangled=any(rule is NAMES for rule in self._rules),
         )
         for _ in range(_MOST_RAISING):
             try:

@@ -1,0 +1,29 @@
+"""Mangled names: functions are called in Python as they are in C++, and their docstrings have the whole declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body
+
+__all__ = ["NAMES"]
+
+
+def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield nothing: names of functions are not in their bodies."""
+    return iter(())
+
+
+NAMES = SugarRule(
+    name="names",
+    summary="names of C++ for mangled ones",
+    before=".visible .entry _Z5scalePfi()",
+    after='def scale() -> None:\n    """C++: scale(float*, int)."""',
+    find=find,
+)
