@@ -79,7 +79,7 @@ class NoTraceError(TraceError, RuntimeError):
         """Say that `what` belongs into the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
-            hint="call it inside a function decorated with @kernel, and ask that kernel for .ptx()",
+            hint="call it in a function decorated with @kernel, and ask that for .ptx(), or in one of a module()",
         )
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.operands import alignment, as_integer, parse_text, whole_number
+from pyptx_dsl.registers.operands import alignment, as_count, as_integer, as_items, parse_text, whole_number
+from pyptx_dsl.registers.texts import identifier, text
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pyptx_dsl.tracing.trace import Trace
 
@@ -31,7 +31,6 @@ _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
 _FILES = "ptx.variables.files"
-_NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
 
 
 def var(
@@ -88,6 +87,10 @@ def declarator(
     """Return one more name for a declaration, `name<count>[size] = init`; `dtype` spells the numbers of `init`."""
     identifier(name, "a variable")
     number = None if count is None else _positive(f"count={count!r}", count)
+    if number is not None and init is not None:
+        raise OperandError(
+            f"{name}<{number}> declares several variables, which have no initialiser", hint="declare each"
+        )
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
 
 
@@ -141,17 +144,10 @@ def vector_word(vector: int | None) -> str | None:
     return None if vector is None else f"v{vector}"
 
 
-def identifier(name: object, what: str) -> str:
-    """Return a name; raise OperandError for what is none in PTX. Manual: "Identifiers"."""
-    if not isinstance(name, str):
-        raise OperandError(f"{what} has a name, not {name!r}", hint="its name comes first, as a string")
-    if not _NAME.match(name):
-        raise OperandError(f"{name!r} is no name of {what}", hint="letters, digits, _ and $; no digit first")
-    return name
-
-
 def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
     """Return the entries of `.attribute(…)`. Manual: "Variable and Function Attribute Directive"."""
+    if isinstance(attributes, str):
+        raise OperandError(f"attributes={attributes!r} is no list", hint=f"write attributes=[{attributes!r}]")
     found = list[nodes.Attribute]()
     for each in attributes:
         word, *given = (each,) if isinstance(each, str) else each
@@ -181,21 +177,30 @@ def dimensions(name: str, size: Size | tuple[Size, ...]) -> tuple[tree.Operand |
 def _dimension(name: str, size: Size) -> tree.Operand | None:
     if isinstance(size, str):
         return parse_text(size)
-    number = as_integer(size)
+    number = as_count(size)
     if number is None or number < 0:
-        raise OperandError(f"variable {name!r}: size={size!r} is no number of elements")
+        hint = (
+            "several dimensions are a tuple" if as_items(size) else "a number, 0 for unknown, or a constant expression"
+        )
+        raise OperandError(f"variable {name!r}: size={size!r} is no number of elements", hint=hint)
     return whole_number(number) if number else None
 
 
 def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | None:
+    return None if value is None else _initial(dtype, value)
+
+
+def _initial(dtype: PtxType | str | None, value: object) -> tree.Operand:
     if value is None:
-        return None
+        raise OperandError("None is no initial value", hint="write 0")
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return tree.Vector(tuple([tree.Binary("=", tree.Symbol(key), constant(one)) for key, one in fields.items()]))
-    if isinstance(value, list | tuple):
-        items = cast("Iterable[object]", value)
-        return tree.Vector(tuple([item for each in items if (item := _initializer(dtype, each)) is not None]))
+    if isinstance(value, bytes):
+        raise OperandError("bytes are no initial value", hint="pass a list of numbers: list(data)")
+    items = as_items(value)
+    if items is not None:
+        return tree.Vector(tuple([_initial(dtype, each) for each in items]))
     if isinstance(value, str):
         return parse_text(value)
     return operators.immediate(dtype, value) if isinstance(dtype, PtxType) else constant(value)
@@ -203,7 +208,14 @@ def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | N
 
 def pragma(*values: str) -> None:
     """Put `.pragma "value";` here; it changes nothing that is computed. Manual: "Descriptions of .pragma Strings"."""
-    active("ptx.pragma").append(nodes.Pragma(values=tuple([quotable(value) for value in values])))
+    active("ptx.pragma").append(pragma_node(values))
+
+
+def pragma_node(values: tuple[object, ...]) -> nodes.Pragma:
+    """Return a `.pragma`; raise OperandError for one that says nothing, or no text."""
+    if not values:
+        raise OperandError("a pragma has a text", hint='write ptx.pragma("nounroll")')
+    return nodes.Pragma(tuple([quotable(value) for value in values]))
 
 
 def loc(
@@ -229,14 +241,22 @@ def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | 
         return None
     if function is None or at is None:
         raise OperandError("ptx.loc: function_name and inlined_at go together")
-    label, offset = (function, 0) if isinstance(function, str) else function
+    label, offset = _name_of_function(function)
     return nodes.InlinedAt(label, offset, *_place("inlined_at", at))
 
 
-def _place(what: str, values: tuple[object, ...]) -> tuple[int, int, int]:
-    numbers = [as_integer(value) for value in values]
+def _name_of_function(function: object) -> tuple[str, int]:
+    label, offset = (function, 0) if isinstance(function, str) else as_items(function) or (None, 0)
+    number = as_integer(offset)
+    if number is None:
+        raise OperandError(f"function_name={function!r}", hint="a label of .debug_str, or a label and an offset")
+    return identifier(label, "a label"), number
+
+
+def _place(what: str, values: object) -> tuple[int, int, int]:
+    numbers = [as_integer(value) for value in as_items(values) or ()]
     if len(numbers) != 3 or None in numbers or any((number or 0) < 0 for number in numbers):
-        raise OperandError(f"{what}({', '.join(map(repr, values))}) takes three numbers")
+        raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
     file, row, column = (number or 0 for number in numbers)
     return file, row, column
 
@@ -264,11 +284,12 @@ def file_node(index: object, name: str, timestamp: int | None = None, size: int 
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 
 
-def quotable(text: str) -> str:
+def quotable(value: object) -> str:
     """Return a text that can stand between quotes; raise OperandError for any other."""
-    if '"' in text or "\n" in text:
-        raise OperandError(f"{text!r} cannot be spelt in PTX", hint="PTX strings have no escapes")
-    return text
+    quoted = text("what stands between quotes", value)
+    if '"' in quoted or "\n" in quoted:
+        raise OperandError(f"{quoted!r} cannot be spelt in PTX", hint="PTX strings have no escapes")
+    return quoted
 
 
 def _positive(what: str, value: object) -> int:
