@@ -86,7 +86,7 @@ def range_(
     if plan is None:
         return iter(())
     form = spelt(trace, plan, spelling or "", tested, pred, uniform=uniform) if exact else None
-    return _run(trace, plan, options, form)
+    return _run(trace, plan, options, form, trace.promise("ptx.range_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +275,9 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 # --- the loop ---------------------------------------------------------------------------------------
 
 
-def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None) -> Iterator[Reg]:
+def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
     """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
+    trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
     frame = options.labels.frame(trace, top)

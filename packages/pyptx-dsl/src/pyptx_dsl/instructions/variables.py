@@ -10,6 +10,7 @@ from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.operands import alignment, as_count, as_integer, as_items, parse_text, whole_number
 from pyptx_dsl.registers.texts import identifier, text
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.statement_checks import check_in_body, check_statement
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -27,6 +28,7 @@ Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
 """`"managed"`, `("unified", 19, 95)`."""
 
 _SPACES = ("shared", "shared::cta", "local", "global", "const", "param", "tex")
+_OUTSIDE = frozenset({"global", "const"})
 _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
@@ -67,13 +69,23 @@ def var(
         vector=vector,
         attributes=attributes,
     )
-    if trace.exact or (linking is None and node.space not in {"global", "const"}):
+    _check(trace, node)
+    if trace.exact or (linking is None and node.space not in _OUTSIDE):
         trace.append(node)
         return name
     for each in node.declarators:
         trace.claim_symbol(each.name, node.space)
     trace.globals.append(node)
     return name
+
+
+def _check(trace: Trace, node: nodes.Variable) -> None:
+    """Raise DirectiveError for a variable that ptxas refuses; the many `.param` of calls have little to be wrong."""
+    if trace.unchecked or (node.space == "param" and node.type != "pred"):
+        return
+    head = (nodes.Version(*trace.version), nodes.Target((trace.target,)))
+    check = check_in_body if trace.exact or (node.linking is None and node.space not in _OUTSIDE) else check_statement
+    check(node, head)
 
 
 def declarator(
@@ -110,6 +122,9 @@ def variable(
         raise OperandError(f"{state_space!r} is no state space of a variable", hint=f"one of {', '.join(_SPACES)}")
     if linking is not None and linking not in _LINKING:
         raise OperandError(f"linking={linking!r}", hint=f"one of {', '.join(_LINKING)}")
+    for each in declarators:
+        if not isinstance(cast("object", each), nodes.Declarator):
+            raise OperandError(f"also={each!r} is no declarator", hint='write also=[ptx.declarator("name")]')
     return nodes.Variable(
         space=space,
         type=word,
@@ -226,14 +241,20 @@ def loc(
     function_name: str | tuple[str, int] | None = None,
     inlined_at: tuple[int, int, int] | None = None,
 ) -> None:
-    """Put `.loc file line column` here: what follows came from there. The file needs `ptx.file_`.
+    """Put `.loc file line column` here: what follows came from there. The file needs `ptx.file_`, in front of it.
 
     For code that was inlined, `inlined_at` is the file, line and column of the call, and `function_name` the label in
-    `.debug_str` of the function's name, or the label and an offset. Manual: "Debugging Directives: .loc".
+    `.debug_str` of the function's name, or the label and an offset. Raise OperandError for a file that the kernel does
+    not declare (a `module` may declare it anywhere). Manual: "Debugging Directives: .loc".
     """
     trace = active("ptx.loc")
     tail = _inlined(function_name, inlined_at)
-    trace.append(nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail))
+    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail)
+    if not trace.exact and node.file not in _files(trace):
+        raise OperandError(
+            f"there is no file {node.file}", hint=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
+        )
+    trace.append(node)
 
 
 def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | None) -> nodes.InlinedAt | None:
@@ -246,11 +267,13 @@ def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | 
 
 
 def _name_of_function(function: object) -> tuple[str, int]:
-    label, offset = (function, 0) if isinstance(function, str) else as_items(function) or (None, 0)
-    number = as_integer(offset)
+    items = [function, 0] if isinstance(function, str) else as_items(function) or []
+    number = as_integer(items[1]) if len(items) == 2 else None
     if number is None:
-        raise OperandError(f"function_name={function!r}", hint="a label of .debug_str, or a label and an offset")
-    return identifier(label, "a label"), number
+        raise OperandError(
+            f"function_name={function!r} is no label", hint='a label of .debug_str, "$name", or a pair ("$name", 4)'
+        )
+    return identifier(items[0], "a label"), number
 
 
 def _place(what: str, values: object) -> tuple[int, int, int]:
@@ -277,10 +300,14 @@ def file_(file_idx: int, filename: str) -> None:
 
 
 def file_node(index: object, name: str, timestamp: int | None = None, size: int | None = None) -> nodes.File:
-    """Return a `.file`; raise OperandError for an index or a name that it cannot have."""
-    number = as_integer(index)
+    """Return a `.file`; raise OperandError for an index, a name or numbers that it cannot have."""
+    number = as_count(index)
     if number is None or number < 1:
         raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
+    if (timestamp is None) != (size is None) or None in map(as_count, (timestamp or 0, size or 0)):
+        raise OperandError(
+            f"timestamp={timestamp!r} and size={size!r} of a file are two numbers, or neither", hint="leave both out"
+        )
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 
 

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.origin import show
 from pyptx_dsl.registers.faults import no_temporary
 from pyptx_dsl.registers.texts import text
 from pyptx_dsl.types import as_type, from_name
@@ -131,8 +130,7 @@ class Exact:
 
     def _refuse_unplaced(self) -> None:
         if self._unplaced is not None:
-            frames = self._trace.recorder.frames(self._unplaced)
-            raise no_temporary("\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]))
+            raise no_temporary(self._trace.recorder.where(self._unplaced))
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:

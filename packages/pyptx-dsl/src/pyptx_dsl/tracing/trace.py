@@ -45,6 +45,8 @@ class Trace:
     """
 
     exact = False
+    unchecked = False
+    """Whether nothing is held against the table; see `check_nothing`."""
 
     def __init__(
         self,
@@ -161,7 +163,8 @@ class Trace:
             self._check = _unchecked
 
     def check_nothing(self) -> None:
-        """Hold no instruction against the table."""
+        """Hold no instruction against the table, and no declaration against the rules of modules."""
+        self.unchecked = True
         self._check = self._checks = _unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
@@ -294,6 +297,8 @@ class Trace:
     def open(self) -> None:
         """Open a `{ … }` for what follows; registers stay declared at the head of the body."""
         comment, deviation = self._undress()
+        if deviation.spelling is not None or deviation.unchecked:
+            raise ControlFlowError("of a `{` only its lead is said", hint="say the rest of the statement behind it")
         inner = Scope(len(self._scopes) + 1, self._lead)
         inner.lead = comment + (self._lead if deviation.lead is None else deviation.lead)
         self._append(inner)
@@ -312,8 +317,10 @@ class Trace:
 
     def _end(self, scope: Scope) -> None:
         scope.close_comment, deviation = self._undress()
-        if deviation.spelling is not None:
-            self.faults.append(ControlFlowError(f"no statement follows for the spelling {deviation.spelling!r}"))
+        if deviation.spelling is not None or deviation.unchecked:
+            said = "unchecked=True" if deviation.spelling is None else f"the spelling {deviation.spelling!r}"
+            hint = "ptx.written stands in front of the statement that it is about"
+            self.faults.append(ControlFlowError(f"no statement follows for {said}", hint=hint))
         if deviation.lead is not None:
             scope.close_lead = deviation.lead
 
@@ -354,7 +361,10 @@ class Trace:
         """End the trace: nothing can be appended any more."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            self.faults.append(ControlFlowError("a scope is not closed", hint="end it with ptx.close_scope()"))
+            where = self.recorder.where(self._scopes[-2].sites[-1])
+            self.faults.append(
+                ControlFlowError("a scope is not closed", where=where, hint="end it with ptx.close_scope()")
+            )
         self._closed = True
 
 
