@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
+from pyptx_dsl.errors import DirectiveError, DuplicateNameError, OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.operands import alignment, as_count, as_integer, as_items, parse_text, whole_number
@@ -285,9 +285,16 @@ def _place(what: str, values: object) -> tuple[int, int, int]:
 
 
 def file_(file_idx: int, filename: str) -> None:
-    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index."""
+    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index.
+
+    Raise DirectiveError in a function of a `module`, unless that is unchecked: a function holds no `.file`.
+    """
     trace = active("ptx.file_")
     node = file_node(file_idx, filename)
+    if trace.exact and not trace.unchecked:
+        raise DirectiveError(
+            "a function holds no .file", hint=f"write m.file({file_idx!r}, …) in front of the function"
+        )
     known = _files(trace)
     if known.setdefault(node.index, filename) != filename:
         raise DuplicateNameError(
