@@ -146,7 +146,7 @@ def parameter(
     function alone. `name` is `"_"` or empty in prototypes. Manual: "Kernel Function Parameters".
     """
     if space not in _SPACES:
-        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}")
+        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}", hint='space="param"')
     if ptr_align is not None and not ptr:
         raise OperandError("ptr_align is the alignment of what a pointer points to", hint="add ptr=True")
     if isinstance(ptr, str) and ptr not in _POINTED:

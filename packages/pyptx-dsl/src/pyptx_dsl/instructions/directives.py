@@ -122,7 +122,8 @@ def word(text: str) -> Operand:
     try:
         statements = parse_statements(f".b8 {text}")
     except PtxSyntaxError as error:
-        raise OperandError(f"{text!r} is no value: {error.message}", hint=error.hint) from None
+        hint = error.hint or "a number, a label, label+4, or a difference of labels"
+        raise OperandError(f"{text!r} is no value: {error.message}", hint=hint) from None
     match statements:
         case (nodes.SectionData(values=(operand,)),):
             return operand

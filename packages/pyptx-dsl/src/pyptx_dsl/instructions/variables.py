@@ -155,7 +155,7 @@ def written_type(dtype: PtxType | str) -> str:
 def vector_word(vector: int | None) -> str | None:
     """Return `v2`, `v4` or `v8`, or None."""
     if vector not in {None, 2, 4, 8}:
-        raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements")
+        raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements", hint="an array has a size=")
     return None if vector is None else f"v{vector}"
 
 
@@ -261,7 +261,10 @@ def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | 
     if function is None and at is None:
         return None
     if function is None or at is None:
-        raise OperandError("ptx.loc: function_name and inlined_at go together")
+        raise OperandError(
+            "ptx.loc: function_name and inlined_at go together",
+            hint="they are the callee's name and the caller's place",
+        )
     label, offset = _name_of_function(function)
     return nodes.InlinedAt(label, offset, *_place("inlined_at", at))
 
@@ -329,7 +332,7 @@ def quotable(value: object) -> str:
 def _positive(what: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number < 1:
-        raise OperandError(f"{what} is no positive number")
+        raise OperandError(f"{what} is no positive number", hint="leave it out for a single one")
     return number
 
 

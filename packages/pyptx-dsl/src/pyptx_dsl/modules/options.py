@@ -111,5 +111,5 @@ def _linking(options: Mapping[str, object]) -> str | None:
     if linking is not None and linking not in _FUNCTION_LINKING:
         raise OperandError(f"linking={linking!r} is none of functions", hint=f"one of {', '.join(_FUNCTION_LINKING)}")
     if options.get("visible") and linking not in {None, "visible"}:
-        raise OperandError(f"a function is visible or {linking}, not both")
+        raise OperandError(f"a function is visible or {linking}, not both", hint="leave visible= out")
     return "visible" if options.get("visible") else str(linking) if linking is not None else None
