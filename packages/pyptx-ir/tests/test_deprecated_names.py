@@ -16,7 +16,7 @@ from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck
 
 def test_a_moved_name_is_the_new_one_and_warns_at_the_line_that_asks() -> None:
     module = types.ModuleType("old_place")
-    module.__getattr__ = moved_names("old_place", {"Kernel": "pyptx_ir.plugins.rows.DoctorCheck"})  # type: ignore[method-assign]
+    vars(module)["__getattr__"] = moved_names("old_place", {"Kernel": "pyptx_ir.plugins.rows.DoctorCheck"})
     with pytest.warns(
         DeprecationWarning, match=r"^old_place\.Kernel is pyptx_ir\.plugins\.rows\.DoctorCheck now"
     ) as told:

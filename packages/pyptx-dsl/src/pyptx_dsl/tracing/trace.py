@@ -20,7 +20,7 @@ from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
-from pyptx_dsl.tracing.deviations import Deviation, NextStatement
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
@@ -41,12 +41,12 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Everything that the body of one kernel emits.
 
-    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place.
+    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `unchecked` ones
+    hold nothing against the table.
     """
 
     exact = False
     unchecked = False
-    """Whether nothing is held against the table; see `check_nothing`."""
 
     def __init__(
         self,
@@ -318,9 +318,7 @@ class Trace:
     def _end(self, scope: Scope) -> None:
         scope.close_comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
-            said = "unchecked=True" if deviation.spelling is None else f"the spelling {deviation.spelling!r}"
-            hint = "ptx.written stands in front of the statement that it is about"
-            self.faults.append(ControlFlowError(f"no statement follows for {said}", hint=hint))
+            self.faults.append(lost(deviation))
         if deviation.lead is not None:
             scope.close_lead = deviation.lead
 
@@ -361,10 +359,8 @@ class Trace:
         """End the trace: nothing can be appended any more."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            where = self.recorder.where(self._scopes[-2].sites[-1])
-            self.faults.append(
-                ControlFlowError("a scope is not closed", where=where, hint="end it with ptx.close_scope()")
-            )
+            where, hint = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
+            self.faults.append(ControlFlowError("a scope is not closed", where=where, hint=hint))
         self._closed = True
 
 
