@@ -126,6 +126,10 @@ FUNCTIONS = (
     of_module('m.entry("k", brace="{")  # <-', "OperandError", "brace='{'", "white space"),
     of_module('m.func("f", linking="public")  # <-', "OperandError", "none of functions", "weak"),
     of_module('m.func("f", linking="weak", visible=True)  # <-', "OperandError", "not both"),
+    of_module(
+        'm.declare("func", "f", [m.param("x", b32), m.param("x", b32)])  # <-',
+        *("DuplicateNameError", "two parameters are called 'x'"),
+    ),
     of_module('m.declare("kernel", "k")  # <-', "OperandError", "no kind of function", "entry"),
     of_module('m.declare("entry", "k", returns=[m.param("x", b32)])  # <-', "OperandError", "returns nothing"),
     of_module('m.param(u32, "x")  # <-', "UnknownTypeError", "'x'", "pyptx.types"),
@@ -191,6 +195,7 @@ REGISTERS = (
     in_body('reg.declare(b32, ["%a", "%b"])  # <-', "OperandError", "at least one register"),
     in_body("reg.declare(b32, 4)  # <-", "OperandError", "4 names no register", '("%b", 8)'),
     in_body("reg.declare(b32)  # <-", "OperandError", "needs a name"),
+    in_body("ptx.inst.setp.eq.u32(reg.pair(p[0], 3), r[0], 1)  # <-", "InstructionUseError", "`%p0|3`"),
     in_body("ptx.inst.ld.global_.u32(r[0], ptx.addr(rd[0], r[1]))  # <-", "OperandError", "not a register (%r1)"),
     in_body('ptx.tensor_addr("map")  # <-', "OperandError", "coordinates", "[x, y]"),
     in_body("ptx.unified(3.5)  # <-", "OperandError", "3.5 is no address", "ptx.addr"),
@@ -297,6 +302,17 @@ LOOPS = (
     in_kernel("for i in ptx.range_(8, unroll=2):  # <-\n    ptx.trap()", "CallError", "'unroll'"),
 )
 
+UNROLLED = (
+    in_kernel("ptx.kloop(r[0], unroll=0, body=lambda: None)  # <-", "OperandError", "no positive number", "unroll=1"),
+    in_kernel("ptx.kloop('8', unroll=2, body=lambda: None)  # <-", "OperandError", "neither a count nor a register"),
+    in_kernel("ptx.kloop(8, unroll=2, body=3)  # <-", "CallError", "no function without arguments"),
+    in_kernel("ptx.kloop(r[0], unroll=2, body=lambda i: None)  # <-", "CallError", "no function without arguments"),
+    in_kernel("ptx.kloop(p[0], unroll=2, body=lambda: None)  # <-", "RegisterTypeError", "counts in integers"),
+    in_kernel(
+        "ptx.kloop(r[0], unroll=2, body=lambda: None, end_label='a b')  # <-", "OperandError", "'a b' is no name"
+    ),
+)
+
 WAITS = (
     in_kernel('ptx.mbarrier.wait(full[0], 0, form="spin")  # <-', "OperandError", "no way to wait", "scoped_done"),
     in_kernel('ptx.mbarrier.wait(full[0], 0, form="poll")  # <-', "OperandError", "into a register", "result="),
@@ -317,5 +333,5 @@ WAITS = (
 
 MISUSES = (
     *(*HEAD, *VARIABLES, *FUNCTIONS, *DIRECTIVES, *REGISTERS),
-    *(*CALLS, *WRITTEN, *STRUCTURES, *LOOPS, *WAITS),
+    *(*CALLS, *WRITTEN, *STRUCTURES, *LOOPS, *UNROLLED, *WAITS),
 )

@@ -46,6 +46,7 @@ _OF_PTX = [
     "continue_",
     "bra",
     "label",
+    "kloop",
     "asm_region",
     "mbarrier.wait",
     "file_",
@@ -61,7 +62,7 @@ _FUNCTIONS = ("m.entry", "m.func", "m.declare")
 KNOBS: dict[str, Callable[..., object]] = {
     "module": module,
     **{f"m.{name}": getattr(ModuleBuilder, name) for name in _OF_A_MODULE},
-    **{f"reg.{name}": getattr(reg, name) for name in ("bank", "declare")},
+    **{f"reg.{name}": getattr(reg, name) for name in ("bank", "declare", "pair")},
     **{f"ptx.{name}": ptx.mbarrier.wait if "." in name else getattr(ptx, name) for name in _OF_PTX},
 }
 """Each knob, and the function that it is."""

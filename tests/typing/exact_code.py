@@ -97,6 +97,7 @@ def operands(p: Reg) -> None:
     assert_type(reg.bank("%v", f32, 2, vector=4, align=16), RegArray)
     assert_type(reg.declare(b64, "%a", vector=2, align=8), tuple[Reg, ...])
     assert_type(ptx.addr(p, 0), AddressOperand)
+    ptx.inst.setp.eq.u32(reg.pair(p, "%q"), 1, 2)
     ptx.tensor_addr("map", [p, 1])
     ptx.unified(ptx.addr("v"))
     ptx.open_scope()
@@ -129,6 +130,9 @@ def structures(p: Reg, r: RegArray) -> None:
         assert_type(i, Reg)
     with ptx.asm_region(begin="begin", end="end"):
         ptx.ret()
+    ptx.kloop(r[0], unroll=4, body=ptx.ret, loop_label="main", tail_label="tail", rest_label="rest", end_label="out")
+    ptx.kloop(8, unroll=4, body=ptx.ret, uniform=True)
+    ptx.kloop(8, unroll=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it has a body
     ptx.if_(p, define_label="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a switch
     ptx.block(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a name
     ptx.loop(pred=p, last_label="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is end_label

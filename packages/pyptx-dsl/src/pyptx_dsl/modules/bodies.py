@@ -11,13 +11,13 @@ from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
+from pyptx_dsl.tracing.bodies import requires_arguments
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import CodeType
 
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_ir.syntax import nodes
@@ -69,8 +69,7 @@ def _refuse_arguments(function: object, name: str) -> None:
     if isinstance(function, Kernel):
         raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
     code = getattr(function, "__code__", None)
-    required = code is not None and _required(function, code)
-    if not callable(function) or isinstance(function, type) or required:
+    if not callable(function) or isinstance(function, type) or requires_arguments(function):
         raise CallError(
             f"the body of {name!r} is a function without arguments, not {function!r}",
             hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
@@ -80,12 +79,6 @@ def _refuse_arguments(function: object, name: str) -> None:
             f"the body of {name!r} is a generator or a coroutine, of which nothing would run",
             hint="write a plain function: no yield, no async",
         )
-
-
-def _required(function: object, code: CodeType) -> bool:
-    """Tell whether a function has arguments without a default."""
-    positional = code.co_argcount - len(getattr(function, "__defaults__", None) or ())
-    return positional > 0 or code.co_kwonlyargcount > len(getattr(function, "__kwdefaults__", None) or ())
 
 
 def _returned(function: object, name: str, value: object) -> ReturnedValueError:
