@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.control_flow.blocks import Frame
+from pyptx_dsl.control_flow.blocks import LoopFrame
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import CallError, OperandError, RegisterTypeError
@@ -59,7 +59,7 @@ def kloop(
     count = as_integer(total)
     if count is None or count < 0:
         raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register", hint="ptx.kloop(n, …)")
-    end = Frame(trace, end_label, label=loop_label)
+    end = LoopFrame(trace, end_label, label=loop_label)
     end.close()
     for _ in range(count):
         _once(trace, body, end)
@@ -77,9 +77,9 @@ class KloopLabels:
     uniform: bool
 
 
-def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
+def _once(trace: Trace, body: Callable[[], object], whole: LoopFrame) -> None:
     """Trace one copy of the body."""
-    frame = Frame(trace, whole.end, label=whole.label)
+    frame = LoopFrame(trace, whole.end, label=whole.label)
     try:
         body()
     finally:
@@ -95,7 +95,7 @@ def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], lab
             f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register", hint="convert it: ptx.cvt"
         )
     word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
-    whole = Frame(trace, labels.end, label=labels.loop)
+    whole = LoopFrame(trace, labels.end, label=labels.loop)
     whole.close()
     left, test = trace.fresh(dtype), trace.fresh(pred)
     trace.emit(("mov", word), (left, total))
@@ -119,7 +119,7 @@ def _repeat(
     counter: tuple[Reg, Reg, str],
     copies: int,
     body: Callable[[], object],
-    whole: Frame,
+    whole: LoopFrame,
     *,
     uniform: bool,
 ) -> None:

@@ -32,7 +32,7 @@ from pyptx_ir.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.blocks import LoopFrame
     from pyptx_dsl.control_flow.spelt_ranges import Spelt
     from pyptx_dsl.tracing.trace import Trace
 
@@ -339,7 +339,7 @@ def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
         _move(trace, counter, plan.start, plan.dtype)
 
 
-def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeOptions) -> Direction | None:
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
     """Branch around the loop if there is no iteration."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
@@ -352,7 +352,7 @@ def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeO
 
 
 def _enter_by_register(
-    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame, options: RangeOptions
+    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: LoopFrame, options: RangeOptions
 ) -> Direction | None:
     some = options.predicate(trace)
     if not plan.signed:

@@ -25,7 +25,7 @@ from pyptx_dsl.types import pred
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.blocks import LoopFrame
     from pyptx_dsl.control_flow.ranges import Plan
     from pyptx_dsl.tracing.trace import Trace
 
@@ -54,7 +54,7 @@ class Spelt:
         if self.plan.start is not counter:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
-    def enter(self, trace: Trace, counter: Reg, frame: Frame) -> None:
+    def enter(self, trace: Trace, counter: Reg, frame: LoopFrame) -> None:
         """Emit the test in front of the body, if that is its place."""
         if self.place == "top":
             self._test(trace, counter, frame.at_end(), uniform=bool(self.uniform))
