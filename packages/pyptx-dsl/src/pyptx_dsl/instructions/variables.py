@@ -10,7 +10,7 @@ from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.operands import alignment, as_count, as_integer, as_items, parse_text, whole_number
 from pyptx_dsl.registers.texts import identifier, text
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.tracing.statement_checks import check_in_body, check_statement
+from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -33,6 +33,7 @@ _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
 _FILES = "ptx.variables.files"
+_CHECKER = "ptx.variables.checker"
 
 
 def var(
@@ -83,9 +84,14 @@ def _check(trace: Trace, node: nodes.Variable) -> None:
     """Raise DirectiveError for a variable that ptxas refuses; the many `.param` of calls have little to be wrong."""
     if trace.unchecked or (node.space == "param" and node.type != "pred"):
         return
-    head = (nodes.Version(*trace.version), nodes.Target((trace.target,)))
-    check = check_in_body if trace.exact or (node.linking is None and node.space not in _OUTSIDE) else check_statement
-    check(node, head)
+    checker = trace.notes.get(_CHECKER)
+    if not isinstance(checker, StatementChecker):
+        checker = StatementChecker(nodes.Version(*trace.version), nodes.Target((trace.target,)))
+        trace.notes[_CHECKER] = checker
+    if trace.exact or (node.linking is None and node.space not in _OUTSIDE):
+        checker.check_in_body(node)
+    else:
+        checker.check(node)
 
 
 def declarator(

@@ -16,7 +16,7 @@ from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.modules.unfinished import Unfinished
 from pyptx_dsl.registers.operands import as_count, as_items
 from pyptx_dsl.registers.texts import identifier, text
-from pyptx_dsl.tracing.statement_checks import check_statement
+from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
@@ -66,7 +66,7 @@ class ModuleBuilder:
     exactly what they call: no register is declared and no `ret` is added that nobody wrote.
     """
 
-    __slots__ = ("_files", "_head", "_labels", "_platform", "_statements", "_tail", "_unchecked", "_unfinished")
+    __slots__ = ("_checker", "_files", "_labels", "_platform", "_statements", "_tail", "_unchecked", "_unfinished")
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
@@ -77,7 +77,7 @@ class ModuleBuilder:
         self._unchecked = unchecked
         self._tail = trivia("tail", tail)
         self._platform = Platform()
-        self._head: list[nodes.Statement] = []
+        self._checker = StatementChecker()
         self._files: set[int] = set()
         self._labels: set[str] = set()
         self._unfinished = Unfinished()
@@ -116,7 +116,7 @@ class ModuleBuilder:
         if None in numbers or min(major, minor) < 0:
             raise OperandError(f"a version is a pair of numbers, not ({major!r}, {minor!r})", hint="write (8, 7)")
         self._statements.forget_names()
-        self._head.clear()
+        self._checker = StatementChecker()
         self._files.clear()
         self._labels.clear()
         self._platform = Platform(self._platform.target, (major, minor))
@@ -145,9 +145,10 @@ class ModuleBuilder:
         self._begin(nodes.AddressSize(bits))
 
     def _begin(self, node: nodes.Statement) -> None:
-        """Write a statement of the head."""
-        self._append(node)
-        self._head.append(node)
+        """Write a statement of the head; raise DirectiveError for one that ptxas refuses, unless it is unchecked."""
+        if not self._unchecked:
+            self._checker = self._checker.below(node)
+        self._statements.append(node)
 
     def _append(self, node: nodes.Statement) -> None:
         """Write a statement; raise DirectiveError for one that ptxas refuses, unless the module is unchecked."""
@@ -156,7 +157,7 @@ class ModuleBuilder:
 
     def _check(self, node: nodes.Statement) -> None:
         if not self._unchecked:
-            check_statement(node, self._head)
+            self._checker.check(node)
 
     # --- what is said of the next statement -----------------------------------------------------------
 

@@ -11,40 +11,45 @@ from pyptx_dsl.errors import DirectiveError
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pyptx_ir.isa.modules.findings import Finding
+    from pyptx_ir.isa.modules.one_by_one import OneByOne
 
-__all__ = ["check_in_body", "check_statement"]
-
-_OF_ONE_STATEMENT = frozenset(
-    [
-        "declaration",
-        "directive-argument",
-        "directive-conflict",
-        "initializer",
-        "misplaced-directive",
-        "removed",
-        "target",
-        "target-version",
-        "unknown-target",
-        "unknown-version",
-        "version",
-    ]
-)
-"""The codes of `pyptx check` that no other statement can turn into something right."""
+__all__ = ["StatementChecker"]
 
 
-def check_statement(node: nodes.Statement, head: Sequence[nodes.Statement]) -> None:
-    """Raise DirectiveError, at the user's line, for a statement of a module that ptxas refuses wherever it stands.
+class StatementChecker:
+    """The checks of the statements below one head: `.version`, `.target` and `.address_size`, as far as it has them."""
 
-    `head` are the `.version`, `.target` and `.address_size` in front of it.
-    """
-    from pyptx_ir.isa.modules.check import findings_in
+    __slots__ = ("_head", "_rules")
 
-    for _, finding in findings_in(nodes.Module((*head, node)), None):
-        if finding.code in _OF_ONE_STATEMENT:
-            raise DirectiveError(finding.message, hint=finding.hint or None)
+    def __init__(self, *head: nodes.Statement) -> None:
+        """Remember the head; the rules are read when they are first asked."""
+        self._head = head
+        self._rules: OneByOne | None = None
+
+    def below(self, node: nodes.Statement) -> StatementChecker:
+        """Return the checks with one more statement in the head; raise DirectiveError if that is wrong there."""
+        checker = StatementChecker(*self._head, node)
+        _refuse(checker.rules().of_head())
+        return checker
+
+    def rules(self) -> OneByOne:
+        """Return the rules for this head."""
+        if self._rules is None:
+            from pyptx_ir.isa.modules.one_by_one import OneByOne
+
+            self._rules = OneByOne(self._head)
+        return self._rules
+
+    def check(self, node: nodes.Statement) -> None:
+        """Raise DirectiveError, at the user's line, for what ptxas refuses wherever it stands in a module."""
+        _refuse(self.rules().first(node))
+
+    def check_in_body(self, node: nodes.Statement) -> None:
+        """Raise DirectiveError, at the user's line, for what ptxas refuses in the body of every function."""
+        self.check(nodes.Function("func", "body", body=nodes.Block((node,))))
 
 
-def check_in_body(node: nodes.Statement, head: Sequence[nodes.Statement]) -> None:
-    """Raise DirectiveError for a statement of a function's body that ptxas refuses in every one."""
-    check_statement(nodes.Function("func", "body", body=nodes.Block((node,))), head)
+def _refuse(finding: Finding | None) -> None:
+    if finding is not None:
+        raise DirectiveError(finding.message, hint=finding.hint or None)
