@@ -9,6 +9,7 @@ from pyptx_dsl.errors import DirectiveError, OperandError
 from pyptx_dsl.instructions.directives import word
 from pyptx_dsl.instructions.variables import constant
 from pyptx_dsl.registers.texts import text
+from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.types import as_type
 from pyptx_ir.syntax import nodes
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\.[\w$.]+\Z", re.ASCII)
 _TYPES = ("b8", "b16", "b32", "b64")
+_ANYWHERE = 1 << 7  # numbers below fit into every type
 
 
 class SectionBlock:
@@ -64,8 +66,9 @@ def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool)
         raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
     if not values:
         raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
-    line = nodes.SectionData(kind, tuple([word(each) if isinstance(each, str) else constant(each) for each in values]))
-    if unchecked:
+    row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
+    line = nodes.SectionData(kind, row, lead=usual_lead(1))
+    if unchecked or all(type(each) is int and 0 <= each < _ANYWHERE for each in values):
         return line
     from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault
 
