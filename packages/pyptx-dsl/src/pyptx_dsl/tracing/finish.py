@@ -135,8 +135,8 @@ def _targets(node: nodes.Instruction | nodes.BranchTargets) -> Iterator[str]:
         for target in node.targets:
             stem, _, count = target.rstrip(">").partition("<")
             yield from numbered(stem, int(count) if count else None)
-    elif node.operands and isinstance(target := node.operands[-1], tree.Symbol):
-        yield target.name
+    elif node.operands and isinstance(label := node.operands[-1], tree.Symbol):
+        yield label.name
 
 
 @dataclass(frozen=True, slots=True)
