@@ -105,10 +105,6 @@ def declarator(
     """Return one more name for a declaration, `name<count>[size] = init`; `dtype` spells the numbers of `init`."""
     identifier(name, "a variable")
     number = None if count is None else _positive(f"count={count!r}", count)
-    if number is not None and init is not None:
-        raise OperandError(
-            f"{name}<{number}> declares several variables, which have no initialiser", hint="declare each"
-        )
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
 
 
