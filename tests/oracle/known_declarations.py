@@ -31,7 +31,6 @@ LAXER: dict[str, str] = {
     r"^entry-directive \| \.pragma \"nounroll\", \"used": "which pragmas belong inside functions is not listed",
     r"^func-directive \| \.pragma": ("ptxas has pragmas in the headers of entries alone, the manual in both"),
     r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "an unresolved name is the linker's to find",
-    r"^variable \| \.global \.b32 v\[2\]\[\] = ": "the parser reads more initialisers than ptxas",
     r"\.unified\(": "a variable at a unified address is for the linker; ptxas asks for --compile-only",
     r"^variable \| \.global \.b32 \.align": "the parser takes an alignment behind the type, too",
     r"^body \| \.\w+ \.reg \.b32 v": "the tree has no linking of registers to refuse",
