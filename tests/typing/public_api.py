@@ -173,6 +173,8 @@ def modules() -> None:
     assert_type(m.ptx(), str)
     assert_type(m.module(), Module)
     assert_type(m.ptx(style="nvcc"), str)
+    assert_type(module(version=(8, 7), target="sm_90a", style=Style()), ModuleBuilder)
+    assert_type(m.described(), str)
     assert_type(m.ptx(style=Style()), str)
 
 

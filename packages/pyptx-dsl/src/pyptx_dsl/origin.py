@@ -78,6 +78,10 @@ class Recorder:
         code = self._codes[site[-2]]
         return code.co_filename, self._line(code, site[-1])
 
+    def where(self, site: Site) -> str:
+        """Show the line of a site, its innermost frame; nothing for a site without frames."""
+        return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
+
     def _line(self, code: CodeType, offset: int) -> int:
         table = self._lines.get(id(code))
         if table is None:

@@ -11,6 +11,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl import ptx, reg
+from pyptx_dsl.modules.places import places_of
+from pyptx_dsl.tracing.leads import left_open
 from pyptx_dsl.types import BY_NAME
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.rows import Row, spelling_of
@@ -51,10 +53,10 @@ class Proof:
                 found[part.body.start] = wrong
             elif part.body is not None:
                 ran.append(part)
-        row = Row(builder.unstyled())
+        row = Row(left_open(builder.module()))
         if not found and _equal(row, self._row):
             return {}
-        for part, emitted, places in zip(ran, row.bodies(), builder.places(), strict=True):
+        for part, emitted, places in zip(ran, row.bodies(), places_of(builder), strict=True):
             if part.body is not None and part.plan is not None:
                 wrong = dict(_differences(part.body, part.plan, list(_emitted(part, emitted, places))))
                 if wrong:

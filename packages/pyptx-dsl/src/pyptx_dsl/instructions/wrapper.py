@@ -295,7 +295,8 @@ def _taking(what: str, forms: list[RowForm], asked: Mapping[str, str | bool]) ->
     if enough:
         return enough
     if taking:
-        raise OperandError(f"{what} needs one of {', '.join(taking[0].lacks(asked))}")
+        needed, keywords = taking[0].lacks(asked), ", ".join(taking[0].keywords)
+        raise OperandError(f"{what} needs one of {', '.join(needed)}", hint=f"its keywords are {keywords}")
     known = dict.fromkeys(name for form in forms for name in form.keywords)
     for keyword, value in asked.items():
         if keyword not in known:
@@ -304,7 +305,8 @@ def _taking(what: str, forms: list[RowForm], asked: Mapping[str, str | bool]) ->
         words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
         if words or isinstance(value, str):
             choice(keyword, value, tuple(words) or ("True", "False"))
-    raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
+    together = " and ".join(asked)
+    raise OperandError(f"{what} has no form with {together} together", hint="its docstring lists its forms")
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:

@@ -31,6 +31,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_commands": (Command, "name"),
     "pyptx_sugar_rules": (SugarRule, "name"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),
+    "pyptx_examinations": (DoctorCheck, "name"),
 }
 
 

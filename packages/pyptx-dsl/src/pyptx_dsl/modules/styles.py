@@ -1,0 +1,25 @@
+"""What may be asked for as the style of a module's text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.style import Style
+
+__all__ = ["chosen_style"]
+
+
+def chosen_style(style: object) -> Style | None:
+    """Return a style, or the known one of a name; raise OperandError for what is neither."""
+    if style is None:
+        return None
+    from pyptx_ir.syntax.style import KNOWN, Style
+
+    if isinstance(style, Style):
+        return style
+    if isinstance(style, str) and style in KNOWN:
+        return KNOWN[style]
+    raise OperandError(f"{style!r} is no style", hint=f"{', '.join(KNOWN)}, or what style.learn made of a parsed text")
