@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import assert_type
 
 from pyptx import module, ptx, reg
+from pyptx.modules import FunctionName
 from pyptx.types import b8, b16, b32, b64, f32, u32, u64
 from pyptx_dsl.registers.operands import AddressOperand
 from pyptx_dsl.registers.register import Reg, RegArray
@@ -59,7 +60,7 @@ def functions() -> None:
     @m.entry("k", [array], visible=True, attributes=(), directives=[("pragma", "a")], brace=" ", pragma=["b", "c"])
     def kernel() -> None: ...
 
-    assert_type(kernel, str)
+    assert_type(kernel, FunctionName)
     m.entry("l", maxntid=(128, 1), minnctapersm=2, maxnctapersm=4, maxnreg=64, minperctamemory=1024)
     m.entry("o", reqntid=128, reqnctapercluster=(2, 1, 1), maxclusterrank=8, explicitcluster=True)
     m.entry("p", reqntid="WARP_SZ", blocksareclusters=True)

@@ -38,11 +38,7 @@ def _is_field(operand: tree.Operand) -> bool:
 def _field(operand: tree.Operand) -> Expression:
     if not isinstance(operand, tree.Binary):
         raise TypeError(f"{operand!r} is no field of an opaque type")
-    value = constant(operand.right)
-    name = quoted(spell(operand.left))
-    return (
-        f"{name}: {value}" if isinstance(value, str) else Group(f"{name}: {value.opening}", value.items, value.closing)
-    )
+    return keyword(quoted(spell(operand.left)), constant(operand.right), sign=": ")
 
 
 def kind(name: str) -> str:

@@ -87,15 +87,15 @@ def text(value: str, literal: Callable[[str], str]) -> Expression:
     return literal(value) if len(lines_of) < 2 else Text("", literal(value), tuple(map(literal, lines_of)))
 
 
-def keyword(name: str, value: Expression) -> Expression:
-    """Return a keyword argument."""
+def keyword(name: str, value: Expression, sign: str = "=") -> Expression:
+    """Return a keyword argument or, with another sign, an item of a dictionary."""
     match value:
         case Group(opening, items, closing):
-            return Group(f"{name}={opening}", items, closing)
+            return Group(f"{name}{sign}{opening}", items, closing)
         case Text(before, whole, pieces):
-            return Text(f"{name}={before}", whole, pieces)
+            return Text(f"{name}{sign}{before}", whole, pieces)
         case _:
-            return f"{name}={value}"
+            return f"{name}{sign}{value}"
 
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
