@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.registers.operands import as_items
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active

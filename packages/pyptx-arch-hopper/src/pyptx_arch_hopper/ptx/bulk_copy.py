@@ -13,7 +13,7 @@ from pyptx_arch_hopper.ptx.tensor_copy import BoxCopy, TensorReductions
 from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

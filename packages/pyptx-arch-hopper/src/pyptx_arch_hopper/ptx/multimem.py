@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pyptx_arch_hopper.ptx.orders import SCOPES, copied_bytes, order
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 

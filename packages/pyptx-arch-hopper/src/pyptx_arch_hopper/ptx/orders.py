@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.table.bulk_copy import SLOTS
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.registers.operands import as_integer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pyptx_arch_hopper.table.tensor_copy import REDUCTIONS
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.registers.operands import as_integer, lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -8,7 +8,7 @@ from pyptx_arch_hopper.ptx.orders import SCOPES
 from pyptx_arch_hopper.table.tensor_map import CONSTANTS, DIMENSIONS, WORDS
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 

@@ -11,7 +11,7 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.completion import provided
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.instructions.spelling import ptx_type
+from pyptx_dsl.instructions.wrapper import Operation
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

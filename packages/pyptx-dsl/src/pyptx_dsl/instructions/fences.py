@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.completion import provided
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

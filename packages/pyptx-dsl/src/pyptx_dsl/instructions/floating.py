@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.wrapper import Binary, Unary, choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
+from pyptx_dsl.instructions.wrapper import Binary, Unary
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

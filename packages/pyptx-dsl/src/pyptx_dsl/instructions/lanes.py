@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.instructions.spelling import ptx_type
+from pyptx_dsl.instructions.wrapper import Operation
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import PipeRef

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
-from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

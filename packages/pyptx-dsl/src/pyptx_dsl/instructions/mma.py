@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.fragments import Fragment, held, shape_name
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.trace_context import active
 from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
 from pyptx_ir.isa.table.mma import PRODUCTS

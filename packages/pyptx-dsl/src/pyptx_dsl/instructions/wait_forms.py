@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.spelling import choice
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.types import pred
 from pyptx_ir.syntax import nodes

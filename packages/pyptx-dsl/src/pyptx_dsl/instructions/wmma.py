@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.fragments import held, shape_name
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.trace_context import active
 from pyptx_ir.fragments import wmma_fragment
 from pyptx_ir.isa.table.wmma import FACTORS, SUMS

@@ -1,0 +1,169 @@
+"""Which words an instruction has for what a call asks for: the rows of the table say it."""
+
+from __future__ import annotations
+
+import functools
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from pyptx_dsl.errors import OperandError, close
+from pyptx_dsl.naming import to_ptx
+from pyptx_dsl.types import PtxType, from_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_dsl.instructions.row_forms import RowForm
+
+__all__ = ["Instruction", "Types", "choice", "given", "ptx_type", "types_of"]
+
+Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
+"""The type of an instruction, or its types in the manual's order where it names several."""
+
+
+def choice(keyword: str, value: object, values: Sequence[str]) -> str:
+    """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
+    if isinstance(value, str) and value in values:
+        return value
+    raise OperandError(f"{keyword}={value!r} means nothing here", hint=f"one of {', '.join(values)}")
+
+
+def ptx_type(value: object, what: str) -> PtxType:
+    """Return the type that stands first in a call; raise OperandError if something else does."""
+    if isinstance(value, PtxType):
+        return value
+    if isinstance(value, str):
+        return from_name(value)
+    raise OperandError(f"{what} takes a type first, not {value!r}", hint=f"write {what}(u32, …)")
+
+
+def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
+    """Return the types that stand first in a call."""
+    listed: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
+    return tuple([ptx_type(each, what) for each in listed])
+
+
+def given(modifiers: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return the keywords that ask for something; the generic state space is no word."""
+    return tuple([(name, value) for name, value in modifiers.items() if value is not None and value is not False])
+
+
+class Instruction:
+    """An instruction, out of whose rows a call chooses a form: its types, and what it asks for by keywords.
+
+    `head` are the words that each of its forms begins with, `"cp.async.bulk"`. A value of a keyword that does not exist
+    is an OperandError, so are types that the instruction has not, and keywords that do not go together.
+    """
+
+    def __init__(self, what: str, head: str) -> None:
+        """Describe the instruction; `what` is the function that emits it, for messages."""
+        self._what = what
+        self.head = head
+
+    def __repr__(self) -> str:
+        return self._what
+
+    @property
+    def opcode(self) -> str:
+        """The first word."""
+        return self.head.partition(".")[0]
+
+    @functools.cached_property
+    def forms(self) -> tuple[RowForm, ...]:
+        """The forms of the instruction, those of plugins too; the table is read here."""
+        from pyptx_dsl.instructions.row_forms import forms_of
+
+        return forms_of(self.head)
+
+    def choices(self, keyword: str) -> tuple[str, ...]:
+        """Return the words that a keyword takes in one form or another."""
+        return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
+
+    def words(self, dtype: Types | str | None = None, **modifiers: str | bool | None) -> tuple[str, ...]:
+        """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
+
+        Without types, the form is one that leaves no choice of them. A state space may be written as in Python
+        (`global_`), and `generic` is none.
+        """
+        types = None if dtype is None else types_of(dtype, self._what)
+        return self.spelt(types, given(modifiers))
+
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  instructions are as many as there are names, and live as long
+    def spelt(
+        self, types: tuple[PtxType, ...] | None, asked_for: tuple[tuple[str, str | bool], ...]
+    ) -> tuple[str, ...]:
+        """Return the words of the form that has the types and all that is asked for, and least beside it."""
+        names, asked = None if types is None else self._names(types), _spaces_spelt(asked_for)
+        fitting = [form for form in self.forms if form.has_types(names)]
+        said = "" if types is None else f" of {'.'.join(map(str, types))}"
+        if not fitting and types is not None:
+            raise OperandError(f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or ())}")
+        taking = _taking(f"{self!r}{said}", fitting, asked)
+        least = min(form.surplus(asked) for form in taking)
+        closest = [form for form in taking if form.surplus(asked) == least]
+        _refuse_ambiguous(f"{self!r}{said}", closest, names, asked)
+        return closest[0].words(names, asked)
+
+    def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
+        """Return the words of the types: that of an instruction of untyped bits is one of their width."""
+        from pyptx_dsl.instructions.row_forms import untyped
+
+        if untyped(self.forms):
+            return tuple(dtype.name if dtype.kind == "pred" else f"b{dtype.bits}" for dtype in types)
+        return tuple(dtype.name for dtype in types)
+
+    def _known(self, names: tuple[str, ...]) -> str:
+        """List the types of an instruction: those of the forms with as many as a call gives, if there are such."""
+        forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
+        return ", ".join(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
+
+
+def _spaces_spelt(asked_for: tuple[tuple[str, str | bool], ...]) -> dict[str, str | bool]:
+    asked = dict(asked_for)
+    space = asked.pop("space", None)
+    if isinstance(space, str) and space != "generic":
+        asked["space"] = to_ptx(space)
+    return asked
+
+
+def _taking(what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
+    """Return the forms that take all keywords; raise OperandError where there is none."""
+    having = [form for form in forms if asked.keys() <= set(form.keywords)]
+    taking = [form for form in having if form.takes(asked)]
+    enough = [form for form in taking if not any(part.open for part in form.unasked(asked))]
+    if enough:
+        return enough
+    if taking:
+        part = next(part for part in taking[0].unasked(asked) if part.open)
+        raise _incomplete(what, part.keyword, part.words, asked)
+    known = dict.fromkeys(name for form in forms for name in form.keywords)
+    for keyword, value in asked.items():
+        if keyword not in known:
+            hint = close(keyword, tuple(known)) if known else "it has no modifiers"
+            raise OperandError(f"{what} has no modifier {keyword!r}", hint=hint)
+        words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
+        generic = ("generic",) if keyword == "space" else ()
+        if words or isinstance(value, str):
+            choice(keyword, value, (*words, *generic) or ("True", "False"))
+    raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
+
+
+def _incomplete(what: str, keyword: str, known: Iterable[str], asked: Mapping[str, str | bool]) -> OperandError:
+    """Return the error for a word that a call must choose, perhaps because of others that it asked for."""
+    words = ", ".join(known)
+    if not asked:
+        return OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
+    shown = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+    return OperandError(f"{what} with {shown} needs one of {words}", hint=f"{keyword}= goes together with these")
+
+
+def _refuse_ambiguous(
+    what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
+) -> None:
+    """Raise OperandError if forms are equally close to what is asked for, and spelt differently."""
+    if len({form.words(names, asked) for form in forms}) == 1:
+        return
+    lacking = [{part.keyword: part for part in form.unasked(asked)} for form in forms]
+    keyword = next(name for name in lacking[0] if len({parts[name].words for parts in lacking if name in parts}) > 1)
+    words = dict.fromkeys(word for parts in lacking if keyword in parts for word in parts[keyword].words)
+    raise _incomplete(what, keyword, words, asked)
