@@ -5,15 +5,14 @@ Manual: "Parallel Synchronization and Communication Instructions: atom, red".
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
+from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.spelling import ptx_type
 from pyptx_dsl.instructions.wrapper import Operation
-from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import operands as tree
@@ -36,37 +35,26 @@ class _Atomic(Operation):
     def _issue(
         self,
         dtype: PtxType,
-        operands: tuple[object, ...],
-        order: tuple[str, str | None, str | None, bool],
-        policy: Reg | None,
+        target: tuple[object, ...],
+        addr: object,
+        *values: object,
+        policy: Reg | None = None,
         pred: Reg | None,
+        **modifiers: str | bool | None,
     ) -> None:
-        """Emit the instruction with a space, an order, a scope and `noftz`; the last operand may be a vector."""
-        last = operands[-1]
-        count = len(cast("Sequence[object]", last)) if isinstance(last, RegArray | list | tuple) else 0
-        words = self._words(dtype, order, count, policy is not None)
-        active(f"ptx.{self.__name__}").emit(words, operands if policy is None else (*operands, policy), pred)
-
-    @functools.lru_cache(maxsize=4096)  # noqa: B019  operations are as many as there are names, and live as long
-    def _words(
-        self,
-        dtype: PtxType,
-        order: tuple[str, str | None, str | None, bool],
-        count: int,
-        hinted: bool,  # noqa: FBT001  a key of the cache
-    ) -> tuple[str, ...]:
-        space, sem, scope, noftz = order
-        modifiers: dict[str, str | bool | None] = {"sem": sem, "scope": scope, "noftz": noftz}
-        modifiers["op"] = self.operation
-        modifiers["space"] = None if space == "generic" else to_ptx(space)
-        modifiers["vec"] = f"v{count}" if count else None
-        modifiers["hint"] = "L2::cache_hint" if hinted else None
-        return self.words(dtype, **modifiers)
+        """Emit the instruction: numbers are literals of its type, and lists are vectors."""
+        checked = ptx_type(dtype, repr(self))
+        sources = [_literals(checked, value) for value in values]
+        vec = f"v{len(sources[-1])}" if isinstance(sources[-1], list) else None
+        words = self.words(checked, op=self.operation, vec=vec, cache_hint=policy is not None, **modifiers)
+        hint = () if policy is None else (policy,)
+        active(repr(self)).emit(words, (*target, as_address(addr), *sources, *hint), pred)
 
 
 class AtomOperation(_Atomic):
     """`d = [addr]; [addr] = operation(d, b)`, in one step."""
 
+    @emits(cache_policy="policy")
     def __call__(
         self,
         dtype: PtxType,
@@ -74,7 +62,7 @@ class AtomOperation(_Atomic):
         addr: object,
         b: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         noftz: bool = False,
@@ -90,9 +78,9 @@ class AtomOperation(_Atomic):
         if dst is None and checked.name in _BRAINS:
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
             raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
-        target: object = tree.Sink() if dst is None else dst
-        operands = (target, as_address(addr), _values(checked, b))
-        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
+        target = (tree.Sink() if dst is None else dst,)
+        modifiers = {"space": space, "sem": sem, "scope": scope, "noftz": noftz}
+        self._issue(checked, target, addr, b, policy=cache_policy, pred=pred, **modifiers)
         return dst
 
 
@@ -107,29 +95,28 @@ class AtomCas(_Atomic):
         compare: object,
         value: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         pred: Reg | None = None,
     ) -> Reg | None:
         """Emit `atom{.sem}{.scope}{.space}.cas.bN d, [addr], compare, value;` and return `d`, the old value."""
-        checked = ptx_type(dtype, repr(self))
-        target: object = tree.Sink() if dst is None else dst
-        sources = (as_address(addr), literal(checked, compare), literal(checked, value))
-        self._issue(checked, (target, *sources), (space, sem, scope, False), None, pred)
+        target = (tree.Sink() if dst is None else dst,)
+        self._issue(dtype, target, addr, compare, value, pred=pred, space=space, sem=sem, scope=scope)
         return dst
 
 
 class RedOperation(_Atomic):
     """`[addr] = operation([addr], b)`, in one step and without an answer."""
 
+    @emits(cache_policy="policy")
     def __call__(
         self,
         dtype: PtxType,
         addr: object,
         b: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         noftz: bool = False,
@@ -137,9 +124,8 @@ class RedOperation(_Atomic):
         pred: Reg | None = None,
     ) -> None:
         """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
-        checked = ptx_type(dtype, repr(self))
-        operands = (as_address(addr), _values(checked, b))
-        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
+        modifiers = {"space": space, "sem": sem, "scope": scope, "noftz": noftz}
+        self._issue(dtype, (), addr, b, policy=cache_policy, pred=pred, **modifiers)
 
 
 class Atom:
@@ -177,9 +163,9 @@ class Red:
     xor_ = RedOperation("red", "xor_")
 
 
-def _values(dtype: PtxType, value: object) -> object:
+def _literals(dtype: PtxType, value: object) -> object:
     """Return the literal of a number, or those of a list."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, RegArray | list | tuple):
         return [literal(dtype, each) for each in cast("Sequence[object]", value)]
     return literal(dtype, value)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.compare import literal
+from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.trace_context import active
 
@@ -39,6 +40,7 @@ def _length(value: object) -> int:
     return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
+@emits(random_bits="rbits")
 def cvt(
     dst_type: PtxType,
     src_type: PtxType,

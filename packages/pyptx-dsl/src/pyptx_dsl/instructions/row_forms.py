@@ -59,13 +59,14 @@ _NAMED = {
         " sync_restrict::read sync_restrict::proxy::async"
     ),
     "report": "disabled",
-    "phase_type": "phase_type::primary phase_type::conditional",
+    "phases": "phase_type::primary phase_type::conditional",
     "multicast": "multicast::cluster multicast::cluster::32b multicast::cluster::all",
     "kind": "kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4",
     "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X",
     "acc": "acc::f16 acc::f32",
     "vec": "v2 v4 v8",
     "layout": "num layout::v0 layout::v1",
+    "level": "L1 L2 L1::32B tensormap",
     "field": "elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",
     "a_layout": "row alayout",
     "b_layout": "col blayout",
@@ -85,7 +86,7 @@ _PREFIXES = {
     "secondary": "L2::",
     "restrict": "sync_restrict::",
     "report": "mbarrier::report::",
-    "phase_type": "phase_type::",
+    "phases": "phase_type::",
     "layout": "layout::",
     "kind": "kind::",
     "scale_vec": "scale_vec::",
@@ -154,6 +155,11 @@ class RowForm:
     def choices(self, keyword: str) -> tuple[str, ...]:
         """Return the words that a keyword takes; none for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
+
+    def length(self, keyword: str, word: str) -> int:
+        """Return how many registers the word of a keyword means."""
+        slot = next(name for name, _ in self.row.lengths if _CHOICES.get(name, name) == keyword)
+        return dict(self.row.lengths)[slot][self.choices(keyword).index(word)]
 
     def has_types(self, types: tuple[str, ...] | None) -> bool:
         """Tell whether it has these types, in this order; if none are given, whether it has no choice of types."""

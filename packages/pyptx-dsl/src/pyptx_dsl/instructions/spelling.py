@@ -11,7 +11,7 @@ from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.types import PtxType, from_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.instructions.row_forms import RowForm
 
@@ -86,23 +86,26 @@ class Instruction:
         (`global_`), and `generic` is none.
         """
         types = None if dtype is None else types_of(dtype, self._what)
-        return self.spelt(types, given(modifiers))
+        return self.spelt(types, given(modifiers))[0]
+
+    def form(self, dtype: Types | str | None = None, **modifiers: str | bool | None) -> RowForm:
+        """Return the form of which `words` returns the words."""
+        types = None if dtype is None else types_of(dtype, self._what)
+        return self.spelt(types, given(modifiers))[1]
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  instructions are as many as there are names, and live as long
     def spelt(
         self, types: tuple[PtxType, ...] | None, asked_for: tuple[tuple[str, str | bool], ...]
-    ) -> tuple[str, ...]:
-        """Return the words of the form that has the types and all that is asked for, and least beside it."""
+    ) -> tuple[tuple[str, ...], RowForm]:
+        """Return the words, and the form, that has the types and all that is asked for, and least beside it."""
         names, asked = None if types is None else self._names(types), _spaces_spelt(asked_for)
         fitting = [form for form in self.forms if form.has_types(names)]
         said = "" if types is None else f" of {'.'.join(map(str, types))}"
         if not fitting and types is not None:
             raise OperandError(f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or ())}")
-        taking = _taking(f"{self!r}{said}", fitting, asked)
-        least = min(form.surplus(asked) for form in taking)
-        closest = [form for form in taking if form.surplus(asked) == least]
-        _refuse_ambiguous(f"{self!r}{said}", closest, names, asked)
-        return closest[0].words(names, asked)
+        closest = _closest(_taking(f"{self!r}{said}", fitting, asked), asked)
+        _refuse_incomplete(f"{self!r}{said}", closest, names, asked)
+        return closest[0].words(names, asked), closest[0]
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
         """Return the words of the types: that of an instruction of untyped bits is one of their width."""
@@ -130,12 +133,8 @@ def _taking(what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]
     """Return the forms that take all keywords; raise OperandError where there is none."""
     having = [form for form in forms if asked.keys() <= set(form.keywords)]
     taking = [form for form in having if form.takes(asked)]
-    enough = [form for form in taking if not any(part.open for part in form.unasked(asked))]
-    if enough:
-        return enough
     if taking:
-        part = next(part for part in taking[0].unasked(asked) if part.open)
-        raise _incomplete(what, part.keyword, part.words, asked)
+        return taking
     known = dict.fromkeys(name for form in forms for name in form.keywords)
     for keyword, value in asked.items():
         if keyword not in known:
@@ -148,22 +147,25 @@ def _taking(what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]
     raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
 
 
-def _incomplete(what: str, keyword: str, known: Iterable[str], asked: Mapping[str, str | bool]) -> OperandError:
-    """Return the error for a word that a call must choose, perhaps because of others that it asked for."""
-    words = ", ".join(known)
-    if not asked:
-        return OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
-    shown = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-    return OperandError(f"{what} with {shown} needs one of {words}", hint=f"{keyword}= goes together with these")
+def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
+    """Return the forms with the fewest words that nobody asked for, and of these those that leave no word open."""
+    least = min(form.surplus(asked) for form in forms)
+    closest = [form for form in forms if form.surplus(asked) == least]
+    return [form for form in closest if not any(part.open for part in form.unasked(asked))] or closest
 
 
-def _refuse_ambiguous(
+def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if forms are equally close to what is asked for, and spelt differently."""
-    if len({form.words(names, asked) for form in forms}) == 1:
-        return
-    lacking = [{part.keyword: part for part in form.unasked(asked)} for form in forms]
-    keyword = next(name for name in lacking[0] if len({parts[name].words for parts in lacking if name in parts}) > 1)
-    words = dict.fromkeys(word for parts in lacking if keyword in parts for word in parts[keyword].words)
-    raise _incomplete(what, keyword, words, asked)
+    """Raise OperandError if a word is open, or if forms that are equally close to a call are spelt differently."""
+    lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
+    keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
+    if keyword is None:
+        if len({form.words(names, asked) for form in forms}) == 1:
+            return
+        keyword = next(name for name in lacking[0] if len({words.get(name) for words in lacking}) > 1)
+    words = ", ".join(dict.fromkeys(word for words in lacking for word in words.get(keyword, ())))
+    if not asked:
+        raise OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
+    shown = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+    raise OperandError(f"{what} with {shown} needs one of {words}", hint=f"{keyword} has to go together with these")

@@ -105,7 +105,7 @@ class Wrapper(Instruction):
     ) -> None:
         what = f"ptx.{self.__name__}"
         types = (dtype,) if type(dtype) is PtxType else types_of(dtype, what)
-        active(what).emit(self.spelt(types, given(modifiers) if modifiers else ()), operands, pred)
+        active(what).emit(self.spelt(types, given(modifiers) if modifiers else ())[0], operands, pred)
 
 
 class Unary(Wrapper):
