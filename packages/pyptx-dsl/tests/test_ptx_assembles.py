@@ -9,7 +9,6 @@ import pytest
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import InstructionUseError
-from pyptx_dsl.instructions.mma import _forms
 from pyptx_dsl.instructions.row_forms import choices_of, types_in
 from pyptx_dsl.instructions.special_registers import _types
 from pyptx_dsl.instructions.wrapper import Wrapper, keywords_of
@@ -52,6 +51,8 @@ from pyptx_ir.isa.forms import forms, register_type
 from pyptx_ir.syntax import parse_statements
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.toolchain import assemble
+
+from .mma_forms import dense_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -560,7 +561,7 @@ def test_every_shape_of_mma_assembles(arch: str) -> None:
 
     def body() -> None:
         nonlocal counted
-        for form in _forms().values():
+        for form in {(each.shape, each.types): each for each in dense_forms()}.values():
             d, a, b, c = (registers(name, count) for name, count in zip(form.types, form.counts, strict=True))
             for bit_op in ("xor", "and") if form.bitwise else (None,):
                 for satfinite in (False, True) if form.saturates else (False,):

@@ -339,13 +339,13 @@ MMA = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16, "dtype_c": f32}
     ("changes", "words"),
     [
         ({"shape": (16, 8, 17)}, "m16n8k17"),
-        ({"dtype_b": f16}, "no types"),
-        ({"shape": (16, 8, 17), "dtype_b": f16}, "neither"),
+        ({"dtype_b": f16}, r"no form for f32\.bf16\.f16\.f32"),
+        ({"shape": (16, 8, 17), "dtype_b": f16}, "no form"),
         ({"shape": (16, 8)}, r"\(16, 8\)"),
-        ({"a_layout": "col"}, "row by column"),
+        ({"a_layout": "col"}, "a_layout='col' means nothing here"),
         ({"b_layout": "diagonal"}, "diagonal"),
         ({"satfinite": True}, "satfinite"),
-        ({"bit_op": "xor"}, "b1"),
+        ({"bit_op": "xor"}, "no modifier 'bit_op'"),
         ({"a": "two"}, "a is 4 registers"),
     ],
 )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["bound", "may_lack"]
 
 # Of which matrices the types of a product are, by their number: one of two types multiplies f16.
-_MATRICES = {2: "dc", 3: "dab", 4: "dabc", 5: "dabcs"}
+_MATRICES = {2: ("d", "c"), 3: ("d", "a", "b"), 4: ("d", "a", "b", "c"), 5: ("d", "a", "b", "c", "scale")}
 _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
@@ -40,7 +40,7 @@ def bound(name: str, function: object, reading: Reading, guard: Operand | None) 
 
 
 def _behind_result(operands: dict[str, Operand]) -> dict[str, Operand]:
-    """Return the operands without the first, of which a call declares the register; `"|"` is the other half of a pair."""
+    """Return the operands without the first, whose register a call declares; `"|"` is the other half of a pair."""
     first = next(iter(operands.values()), None)
     rest = dict(list(operands.items())[1:])
     return {"|": first.second, **rest} if isinstance(first, tree.Pair) else rest
@@ -114,7 +114,7 @@ class Binding:
 
     def _take(self, parameter: inspect.Parameter, name: str) -> None:
         if "type" in parameter.name:
-            self._take_type(parameter.name)
+            self._take_type(parameter)
         elif name in self._operands and name != parameter.name:
             self.values[parameter.name] = self._operands.pop(name)
         elif name in self._words:
@@ -131,14 +131,16 @@ class Binding:
         elif name in self._operands:
             self.values[parameter.name] = self._operands.pop(name)
 
-    def _take_type(self, parameter: str) -> None:
-        matrix = parameter.removeprefix("dtype_")
-        if matrix != parameter:
-            named = dict(zip(_MATRICES.get(len(self._types), ""), self._types, strict=False))
-            self.values[parameter] = BY_NAME[named.get(matrix, "f16")]
-        elif self._types:
-            word = self._types.pop(0)
-            self.values[parameter] = BY_NAME.get(word, word)
+    def _take_type(self, parameter: inspect.Parameter) -> None:
+        matrix = parameter.name.removeprefix("dtype_")
+        if matrix == parameter.name:
+            if self._types:
+                word = self._types.pop(0)
+                self.values[matrix] = BY_NAME.get(word, word)
+            return
+        named = dict(zip(_MATRICES.get(len(self._types), ()), self._types, strict=False))
+        if matrix in named or parameter.default is parameter.empty:
+            self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
     def _take_type_at(self, parameter: str, place: int) -> None:
         """Take the word of one of the types."""

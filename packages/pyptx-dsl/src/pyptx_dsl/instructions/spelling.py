@@ -11,11 +11,14 @@ from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.types import PtxType, from_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_dsl.instructions.row_forms import RowForm
 
 __all__ = ["Instruction", "Types", "choice", "given", "ptx_type", "types_of"]
+
+_SHOWN = 6
+"""How many types a hint names."""
 
 Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
 """The type of an instruction, or its types in the manual's order where it names several."""
@@ -102,8 +105,10 @@ class Instruction:
         fitting = [form for form in self.forms if form.has_types(names)]
         said = "" if types is None else f" of {'.'.join(map(str, types))}"
         if not fitting and types is not None:
-            raise OperandError(f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or ())}")
-        closest = _closest(_taking(f"{self!r}{said}", fitting, asked), asked)
+            raise OperandError(
+                f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or (), asked)}"
+            )
+        closest = _closest(self._taking(f"{self!r}{said}", fitting, asked), asked)
         _refuse_incomplete(f"{self!r}{said}", closest, names, asked)
         return closest[0].words(names, asked), closest[0]
 
@@ -115,10 +120,38 @@ class Instruction:
             return tuple(dtype.name if dtype.kind == "pred" else f"b{dtype.bits}" for dtype in types)
         return tuple(dtype.name for dtype in types)
 
-    def _known(self, names: tuple[str, ...]) -> str:
-        """List the types of an instruction: those of the forms with as many as a call gives, if there are such."""
+    def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
+        """List the types of an instruction: if there are such, of forms with as many, and with what is asked for."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
-        return ", ".join(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
+        forms = [form for form in forms if form.takes(asked)] or forms
+        return ", ".join(_types_in(forms))
+
+    def _taking(self, what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
+        """Return the forms that take all keywords; raise OperandError where there is none."""
+        having = [form for form in forms if asked.keys() <= set(form.keywords)]
+        taking = [form for form in having if form.takes(asked)]
+        if taking:
+            return taking
+        known = dict.fromkeys(name for form in forms for name in form.keywords)
+        for keyword, value in asked.items():
+            if keyword not in known:
+                raise OperandError(f"{what} has no modifier {keyword!r}", hint=self._having(keyword, tuple(known)))
+            words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
+            generic = ("generic",) if keyword == "space" else ()
+            if words or isinstance(value, str):
+                choice(keyword, value, (*words, *generic) or ("True", "False"))
+        raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
+
+    def _having(self, keyword: str, known: tuple[str, ...]) -> str:
+        """Say which types have a modifier, or else which modifiers there are."""
+        types = _types_in(form for form in self.forms if keyword in form.keywords)
+        if types and all(types):
+            return f"those that have it are {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
+        return close(keyword, known) if known else "it has no modifiers"
+
+
+def _types_in(forms: Iterable[RowForm]) -> list[str]:
+    return list(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
 
 
 def _spaces_spelt(asked_for: tuple[tuple[str, str | bool], ...]) -> dict[str, str | bool]:
@@ -127,24 +160,6 @@ def _spaces_spelt(asked_for: tuple[tuple[str, str | bool], ...]) -> dict[str, st
     if isinstance(space, str) and space != "generic":
         asked["space"] = to_ptx(space)
     return asked
-
-
-def _taking(what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-    """Return the forms that take all keywords; raise OperandError where there is none."""
-    having = [form for form in forms if asked.keys() <= set(form.keywords)]
-    taking = [form for form in having if form.takes(asked)]
-    if taking:
-        return taking
-    known = dict.fromkeys(name for form in forms for name in form.keywords)
-    for keyword, value in asked.items():
-        if keyword not in known:
-            hint = close(keyword, tuple(known)) if known else "it has no modifiers"
-            raise OperandError(f"{what} has no modifier {keyword!r}", hint=hint)
-        words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
-        generic = ("generic",) if keyword == "space" else ()
-        if words or isinstance(value, str):
-            choice(keyword, value, (*words, *generic) or ("True", "False"))
-    raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
 
 
 def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
