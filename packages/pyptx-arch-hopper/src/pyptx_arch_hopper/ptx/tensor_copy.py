@@ -7,14 +7,15 @@ cp.async.bulk.prefetch.tensor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_arch_hopper.ptx.orders import add_hint, reported
-from pyptx_arch_hopper.table.tensor_copy import REDUCTIONS
+from pyptx_arch_hopper.ptx.orders import present
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.spelling import choice
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.spelling import Instruction
 from pyptx_dsl.registers.operands import as_integer, lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -31,11 +32,7 @@ Coordinates: TypeAlias = Sequence[object]
 TensorMapAddress: TypeAlias = Reg | TensorSpec | str
 """A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
 
-_COMPLETION = "mbarrier::complete_tx::bytes"
 _ROWS_OF_GATHER = 5  # one column and four rows
-_LOAD_MODES = ("tile", "im2col", "im2col::w", "im2col::w::128", "tile::gather4")
-_STORE_MODES = ("tile", "im2col_no_offs", "tile::scatter4")
-_SPACES = ("shared::cluster", "shared::cta")
 
 
 def load_box(
@@ -50,6 +47,7 @@ def load_box(
     offsets: Coordinates = (),
     space: str = "shared::cluster",
     multicast_mask: object | None = None,
+    multicast: str | None = "cluster",
     cta_group: int = 1,
     cache_hint: Reg | None = None,
     report: str | None = None,
@@ -57,27 +55,25 @@ def load_box(
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from global to shared memory."""
-    words = ["cp", "async", "bulk", "tensor", f"{rank}d", choice("space", space, _SPACES), "global"]
-    words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
-    words += [_COMPLETION, *reported(report)]
+    words = _words(
+        what,
+        "cp.async.bulk.tensor",
+        rank,
+        space=space,
+        source_space="global",
+        mode=mode,
+        report=report,
+        multicast=None if multicast_mask is None else multicast,
+        group="2" if _group(what, cta_group) else None,
+        cache_hint=cache_hint is not None,
+        override_global_address=address is not None,
+    )
     if mbar is None:
         raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
     trace = active(what)
-    operands: list[object] = [as_address(dst), _box(trace, what, rank, src, coord, mode, address), as_address(mbar)]
-    if mode is not None and mode.startswith("im2col"):
-        operands.append(_offsets(what, rank, offsets, mode))
-    elif offsets:
-        raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
-    if multicast_mask is not None:
-        words.append("multicast::cluster")
-        operands.append(multicast_mask)
-    if as_integer(cta_group) not in {1, 2}:
-        raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
-    if cta_group == 2:
-        words.append("cta_group::2")
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, src, coord, mode, address)
+    operands = (as_address(dst), box, as_address(mbar), *_offsets(what, rank, offsets, mode))
+    trace.emit(words, (*operands, *present(multicast_mask, cache_hint)), pred)
 
 
 def store_box(
@@ -94,16 +90,20 @@ def store_box(
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from shared to global memory; with `reduce`, `cp.reduce.async.bulk.tensor`."""
-    head = ("cp", "async") if reduce is None else ("cp", "reduce", "async")
-    words = [*head, "bulk", "tensor", f"{rank}d", "global", "shared::cta"]
-    words += [] if reduce is None else [choice("op", reduce, REDUCTIONS)]
-    words += [] if mode is None else [choice("mode", mode, _STORE_MODES)]
-    words.append("bulk_group")
+    words = _words(
+        what,
+        "cp.async.bulk.tensor" if reduce is None else "cp.reduce.async.bulk.tensor",
+        rank,
+        space="global",
+        source_space="shared::cta",
+        op=reduce,
+        mode=mode,
+        cache_hint=cache_hint is not None,
+        override_global_address=address is not None,
+    )
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, dst, coord, mode, address), as_address(src)]
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, dst, coord, mode, address)
+    trace.emit(words, (box, as_address(src), *present(cache_hint)), pred)
 
 
 def prefetch_box(
@@ -112,26 +112,44 @@ def prefetch_box(
     src: TensorMapAddress,
     coord: Coordinates,
     *,
+    head: str = "cp.async.bulk.prefetch.tensor",
+    evict: str | None = None,
+    space: str | None = None,
     mode: str | None = None,
     offsets: Coordinates = (),
     cache_hint: Reg | None = None,
     address: Reg | None = None,
     pred: Reg | None = None,
 ) -> None:
-    """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache."""
-    words = ["cp", "async", "bulk", "prefetch", "tensor", f"{rank}d", "L2", "global"]
-    words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
+    """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache; or another instruction on a box that stays there."""
+    words = _words(
+        what,
+        head,
+        rank,
+        space=space,
+        mode=mode,
+        evict_l2=evict,
+        cache_hint=cache_hint is not None,
+        override_global_address=address is not None,
+    )
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, src, coord, mode, address)]
-    if mode is not None and mode.startswith("im2col"):
-        operands.append(_offsets(what, rank, offsets, mode))
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, src, coord, mode, address)
+    trace.emit(words, (box, *_offsets(what, rank, offsets, mode), *present(cache_hint)), pred)
 
 
-def _overrides(address: Reg | None) -> tuple[str, ...]:
-    return () if address is None else ("override::global_address",)
+def _words(what: str, head: str, rank: int, **modifiers: str | bool | None) -> tuple[str, ...]:
+    """Return the words of a copy of boxes of a rank."""
+    return _instruction(what, f"{head}.{rank}d").words(**modifiers)
+
+
+_instruction = cache(Instruction)
+
+
+def _group(what: str, cta_group: object) -> bool:
+    """Tell whether the copy is for a pair of blocks."""
+    if as_integer(cta_group) not in {1, 2}:
+        raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
+    return as_integer(cta_group) == 2
 
 
 def _box(
@@ -161,11 +179,16 @@ def _box(
     return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
 
 
-def _offsets(what: str, rank: int, offsets: Coordinates, mode: str) -> list[object]:
+def _offsets(what: str, rank: int, offsets: Coordinates, mode: str | None) -> tuple[list[object], ...]:
+    """Return the operand with the offsets of an im2col copy; none of another."""
+    if mode is None or not mode.startswith("im2col"):
+        if offsets:
+            raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
+        return ()
     count = rank - 2 if mode == "im2col" else 2
     if len(offsets) != count:
         raise OperandError(f"{what}: {mode} of {rank} dimensions takes {count} offsets, not {len(offsets)}")
-    return list(offsets)
+    return (list(offsets),)
 
 
 class BoxCopy:
@@ -173,12 +196,22 @@ class BoxCopy:
 
     def __init__(self, rank: int) -> None:
         """Name the rank."""
-        self._rank = rank
+        self.rank = rank
         self._what = f"ptx.cp.async_.bulk.tensor_{rank}d"
 
     def __repr__(self) -> str:
         return self._what
 
+    @emits(
+        "cp.async.bulk.tensor.{self.rank}d",
+        src="box.map",
+        coord="box.coordinates",
+        address="box.address",
+        offsets="info",
+        multicast_mask="cta_mask cta_mask_32",
+        cta_group="group",
+        cache_hint="cache_policy",
+    )
     def __call__(
         self,
         *,
@@ -191,6 +224,7 @@ class BoxCopy:
         space: str = "shared::cluster",
         cta_group: int = 1,
         multicast_mask: object | None = None,
+        multicast: str | None = "cluster",
         cache_hint: Reg | None = None,
         report: str | None = None,
         address: Reg | None = None,
@@ -210,7 +244,7 @@ class BoxCopy:
         """
         load_box(
             self._what,
-            self._rank,
+            self.rank,
             dst,
             src,
             coord,
@@ -219,6 +253,7 @@ class BoxCopy:
             offsets=offsets,
             space=space,
             multicast_mask=multicast_mask,
+            multicast=multicast,
             cta_group=cta_group,
             cache_hint=cache_hint,
             report=report,
@@ -240,7 +275,7 @@ class BoxCopy:
         """Emit the load with `.shared::cta` and `.tile` (PTX 8.6): it cannot leave the block's own memory."""
         load_box(
             f"{self._what}.shared_cta_global_tile",
-            self._rank,
+            self.rank,
             dst,
             src,
             coord,
@@ -252,6 +287,13 @@ class BoxCopy:
             pred=pred,
         )
 
+    @emits(
+        "cp.async.bulk.tensor.{self.rank}d",
+        dst="box.map",
+        coord="box.coordinates",
+        address="box.address",
+        cache_hint="cache_policy",
+    )
     def store(
         self,
         *,
@@ -270,8 +312,15 @@ class BoxCopy:
         `im2col_no_offs`, or from sm_100a `tile::scatter4`. `address` is that of the load.
         """
         what = f"{self._what}.store"
-        store_box(what, self._rank, dst, src, coord, mode=mode, cache_hint=cache_hint, address=address, pred=pred)
+        store_box(what, self.rank, dst, src, coord, mode=mode, cache_hint=cache_hint, address=address, pred=pred)
 
+    @emits(
+        "cp.reduce.async.bulk.tensor.{self.rank}d",
+        dst="box.map",
+        coord="box.coordinates",
+        address="box.address",
+        cache_hint="cache_policy",
+    )
     def reduce(
         self,
         op: str,
@@ -281,6 +330,7 @@ class BoxCopy:
         coord: Coordinates,
         mode: str | None = None,
         cache_hint: Reg | None = None,
+        address: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.reduce.async.bulk.tensor.Nd.global.shared::cta.op{.mode}.bulk_group… [dst, {coord}], [src];`.
@@ -289,16 +339,26 @@ class BoxCopy:
         """
         store_box(
             f"{self._what}.reduce",
-            self._rank,
+            self.rank,
             dst,
             src,
             coord,
             reduce=op,
             mode=mode,
             cache_hint=cache_hint,
+            address=address,
             pred=pred,
         )
 
+    @emits(
+        "cp.async.bulk.prefetch.tensor.{self.rank}d",
+        src="box.map",
+        coord="box.coordinates",
+        address="box.address",
+        offsets="info",
+        cache_hint="cache_policy",
+        evict="evict_l2",
+    )
     def prefetch(
         self,
         *,
@@ -307,17 +367,59 @@ class BoxCopy:
         mode: str | None = None,
         offsets: Coordinates = (),
         cache_hint: Reg | None = None,
+        evict: str | None = None,
+        address: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: bring the box into L2."""
+        """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: bring the box into L2.
+
+        `evict="evict_last"` keeps it there (PTX 9.4, sm_107f); `address` is that of the load.
+        """
         prefetch_box(
             f"{self._what}.prefetch",
-            self._rank,
+            self.rank,
             src,
             coord,
             mode=mode,
             offsets=offsets,
             cache_hint=cache_hint,
+            evict=evict,
+            address=address,
+            pred=pred,
+        )
+
+    @emits(
+        "applypriority.async.bulk.tensor.{self.rank}d",
+        src="box.map",
+        coord="box.coordinates",
+        address="box.address",
+        offsets="info",
+    )
+    def apply_priority(
+        self,
+        *,
+        src: TensorMapAddress,
+        coord: Coordinates,
+        mode: str | None = None,
+        offsets: Coordinates = (),
+        space: str | None = "global",
+        address: Reg | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `applypriority.async.bulk.tensor.Nd{.global}{.mode}.bulk_group.L2::evict_normal [src, {coord}];`.
+
+        PTX 9.4, sm_107f. The arguments are those of `prefetch`.
+        """
+        prefetch_box(
+            f"{self._what}.apply_priority",
+            self.rank,
+            src,
+            coord,
+            head="applypriority.async.bulk.tensor",
+            space=space,
+            mode=mode,
+            offsets=offsets,
+            address=address,
             pred=pred,
         )
 

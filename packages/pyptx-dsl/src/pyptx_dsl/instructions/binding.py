@@ -99,7 +99,7 @@ class Binding:
         """Give each parameter what the reading has for it."""
         self._types = list(reading.types)
         self._words = reading.keywords
-        self._operands = dict(reading.operands)
+        self._operands = dict(_out_of_brackets(reading.operands))
         self.values: dict[str, Argument] = {}
         for parameter in parameters:
             for name in (*names.get(parameter.name, ()), parameter.name):
@@ -126,8 +126,6 @@ class Binding:
             self._take_second(parameter.name)
         elif "," in name:
             self._take_both(parameter.name, *name.split(","))
-        elif name.startswith("box."):
-            self._take_of_bracket(parameter.name, name)
         elif name in self._operands:
             self.values[parameter.name] = self._operands.pop(name)
 
@@ -162,27 +160,23 @@ class Binding:
         if first in self._operands and second in self._operands:
             self.values[parameter] = tree.Vector((self._operands.pop(first), self._operands.pop(second)))
 
-    def _take_of_bracket(self, parameter: str, name: str) -> None:
-        """Take a tensor map, the coordinates, or what stands between them out of a bracket."""
-        bracket = self._operands.get("box")
-        if not isinstance(bracket, tree.TensorAddress):
-            return
-        parts = dict(zip(("box.map", "box.coordinates", "box.address"), _in_bracket(bracket), strict=False))
-        if name in parts:
-            self.values[parameter] = parts[name]
-        if name == "box.coordinates":
-            del self._operands["box"]
-
 
 def _extents(word: object) -> Argument:
-    """Return the extents that a word says, `m16n8k16`; any other as it is."""
-    extents = _EXTENTS.fullmatch(word) if isinstance(word, str) else None
-    return tuple(map(int, extents.groups())) if extents else cast("Argument", word)
+    """Return the extents that a word says, `m16n8k16`, or the number; any other as it is."""
+    if not isinstance(word, str):
+        return cast("Argument", word)
+    extents = _EXTENTS.fullmatch(word)
+    return tuple(map(int, extents.groups())) if extents else int(word) if word.isdecimal() else word
 
 
-def _in_bracket(bracket: tree.TensorAddress) -> tuple[Operand, ...]:
-    first, *between, last = bracket.elements
-    return (first, last, *between)
+def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operand]]:
+    """Yield operands, and for the box of a tensor its map, its coordinates, and what stands between them."""
+    for name, operand in operands.items():
+        if name == "box" and isinstance(operand, tree.TensorAddress):
+            first, *between, last = operand.elements
+            yield from zip(("box.map", "box.coordinates", "box.address"), (first, last, *between), strict=False)
+        else:
+            yield name, operand
 
 
 def _may_stay(parameter: inspect.Parameter) -> bool:

@@ -173,7 +173,7 @@ class Arrivals:
 
 
 def _multicast(cta_mask: object | None) -> str | None:
-    return None if cta_mask is None else "multicast::cluster::32b"
+    return None if cta_mask is None else "cluster::32b"
 
 
 def _arrive(

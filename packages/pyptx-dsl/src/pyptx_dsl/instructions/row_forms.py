@@ -92,6 +92,7 @@ _PREFIXES = {
     "scale_vec": "scale_vec::",
     "acc": "acc::",
     "group": "cta_group::",
+    "multicast": "multicast::",
 }
 """What the words of a keyword begin with, and calls leave out."""
 
@@ -99,6 +100,9 @@ _SECOND = {"space": "source_space"}
 """The keyword of what stands twice in a syntax line, for the second of them."""
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
+
+_OWN = frozenset({"sem"})
+"""Keywords whose word a call always gives itself, although there is but one: what orders memory is never added."""
 
 _DEFAULTS = ("rn", "lo", "clamp")
 """Words that are meant where an instruction needs one of several and a call gives none."""
@@ -126,7 +130,8 @@ class Part:
     @property
     def open(self) -> bool:
         """Tell whether it needs a word that only a call can choose."""
-        return bool(self.keyword) and len(self.words) > 1 and self.default not in _DEFAULTS
+        several = len(self.words) > 1 and self.default not in _DEFAULTS
+        return self.keyword in _OWN or (bool(self.keyword) and several)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Instruction", "Types", "choice", "given", "ptx_type", "types_of"]
 
+_PARTNERS = {"sem": "scope", "scope": "sem"}
+"""Keywords that go together."""
+
 _SHOWN = 6
 """How many types a hint names."""
 
@@ -180,7 +183,9 @@ def _refuse_incomplete(
             return
         keyword = next(name for name in lacking[0] if len({words.get(name) for words in lacking}) > 1)
     words = ", ".join(dict.fromkeys(word for words in lacking for word in words.get(keyword, ())))
-    if not asked:
+    partner = _PARTNERS.get(keyword, "")
+    if partner not in asked:
         raise OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
-    shown = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-    raise OperandError(f"{what} with {shown} needs one of {words}", hint=f"{keyword} has to go together with these")
+    raise OperandError(
+        f"{what} with {partner}={asked[partner]!r} needs one of {words}", hint=f"{partner}= and {keyword}= go together"
+    )
