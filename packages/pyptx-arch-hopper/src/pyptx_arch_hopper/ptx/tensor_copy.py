@@ -32,6 +32,10 @@ Coordinates: TypeAlias = Sequence[object]
 TensorMapAddress: TypeAlias = Reg | TensorSpec | str
 """A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
 
+Elsewhere: TypeAlias = Reg | Sequence[object]
+"""Where a tensor lies in place of where its map says; in a tuple, also its sizes, or its sizes and strides."""
+
+_WITH_SIZES = 2
 _ROWS_OF_GATHER = 5  # one column and four rows
 
 
@@ -48,10 +52,10 @@ def load_box(
     space: str = "shared::cluster",
     multicast_mask: object | None = None,
     multicast: str | None = "cluster",
-    cta_group: int = 1,
+    cta_group: int | None = None,
     cache_hint: Reg | None = None,
     report: str | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from global to shared memory."""
@@ -64,9 +68,9 @@ def load_box(
         mode=mode,
         report=report,
         multicast=None if multicast_mask is None else multicast,
-        group="2" if _group(what, cta_group) else None,
+        group=_group(what, cta_group),
         cache_hint=cache_hint is not None,
-        override_global_address=address is not None,
+        **_overridden(address),
     )
     if mbar is None:
         raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
@@ -86,7 +90,7 @@ def store_box(
     reduce: str | None = None,
     mode: str | None = None,
     cache_hint: Reg | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from shared to global memory; with `reduce`, `cp.reduce.async.bulk.tensor`."""
@@ -99,7 +103,7 @@ def store_box(
         op=reduce,
         mode=mode,
         cache_hint=cache_hint is not None,
-        override_global_address=address is not None,
+        **_overridden(address),
     )
     trace = active(what)
     box = _box(trace, what, rank, dst, coord, mode, address)
@@ -118,7 +122,7 @@ def prefetch_box(
     mode: str | None = None,
     offsets: Coordinates = (),
     cache_hint: Reg | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache; or another instruction on a box that stays there."""
@@ -130,7 +134,7 @@ def prefetch_box(
         mode=mode,
         evict_l2=evict,
         cache_hint=cache_hint is not None,
-        override_global_address=address is not None,
+        **_overridden(address),
     )
     trace = active(what)
     box = _box(trace, what, rank, src, coord, mode, address)
@@ -145,11 +149,26 @@ def _words(what: str, head: str, rank: int, **modifiers: str | bool | None) -> t
 _instruction = cache(Instruction)
 
 
-def _group(what: str, cta_group: object) -> bool:
-    """Tell whether the copy is for a pair of blocks."""
-    if as_integer(cta_group) not in {1, 2}:
+def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
+    """Return what stands between the map and the coordinates."""
+    return () if elsewhere is None else (elsewhere,) if isinstance(elsewhere, Reg) else tuple(elsewhere)
+
+
+def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
+    """Return the flags of what replaces fields of the map: an address; with it sizes; with these strides."""
+    count = len(_between(elsewhere))
+    return {
+        "override_global_address": count > 0,
+        "override_global_dim": count == _WITH_SIZES,
+        "override_global_dim_stride": count > _WITH_SIZES,
+    }
+
+
+def _group(what: str, cta_group: object | None) -> str | None:
+    """Return how many blocks the barriers of a copy are of."""
+    if cta_group is not None and as_integer(cta_group) not in {1, 2}:
         raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
-    return as_integer(cta_group) == 2
+    return None if cta_group is None else str(as_integer(cta_group))
 
 
 def _box(
@@ -159,7 +178,7 @@ def _box(
     tensor: TensorMapAddress,
     coord: Coordinates,
     mode: str | None,
-    elsewhere: Reg | None,
+    elsewhere: Elsewhere | None,
 ) -> tree.TensorAddress:
     """Return `[map{, address}, {c0, c1, …}]`; raise OperandError unless each dimension has one coordinate."""
     count = _ROWS_OF_GATHER if mode in {"tile::gather4", "tile::scatter4"} else rank
@@ -175,7 +194,7 @@ def _box(
             f"{what}: {address.raw_name} is a {address.dtype} register, and no tensor map",
             hint="pass the tensor, or its tma_desc()",
         )
-    parts = [lower(address, trace), *([] if elsewhere is None else [lower(elsewhere, trace)])]
+    parts = [lower(each, trace) for each in (address, *_between(elsewhere))]
     return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
 
 
@@ -222,12 +241,12 @@ class BoxCopy:
         mode: str | None = None,
         offsets: Coordinates = (),
         space: str = "shared::cluster",
-        cta_group: int = 1,
+        cta_group: int | None = None,
         multicast_mask: object | None = None,
         multicast: str | None = "cluster",
         cache_hint: Reg | None = None,
         report: str | None = None,
-        address: Reg | None = None,
+        address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit a load of a box, `cp.async.bulk.tensor.Nd.shared::cluster.global… [dst], [src, {coord}], [mbar]…;`.
@@ -240,7 +259,8 @@ class BoxCopy:
         `mode` is `tile` (the default), or `im2col` with `offsets` (one for each dimension but the first and last);
         from sm_100a also `tile::gather4` (2D; column and four rows), `im2col::w`, `im2col::w::128`, and `cta_group=2`.
         From sm_107f `report` says what the mbarrier is told of invalid elements, and `address` is where the tensor lies
-        in place of where its map says.
+        in place of where its map says; `(address, [sizes…])` replaces the size of a 1D tensor, too, and
+        `(address, [sizes…], [strides…], high)` sizes and strides of others, in the operands' order of the manual.
         """
         load_box(
             self._what,
@@ -268,7 +288,7 @@ class BoxCopy:
         src: TensorMapAddress,
         coord: Coordinates,
         mbar: object,
-        cta_group: int = 1,
+        cta_group: int | None = None,
         cache_hint: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
@@ -302,7 +322,7 @@ class BoxCopy:
         coord: Coordinates,
         mode: str | None = None,
         cache_hint: Reg | None = None,
-        address: Reg | None = None,
+        address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta{.mode}.bulk_group… [dst, {coord}], [src];`.
@@ -330,7 +350,7 @@ class BoxCopy:
         coord: Coordinates,
         mode: str | None = None,
         cache_hint: Reg | None = None,
-        address: Reg | None = None,
+        address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.reduce.async.bulk.tensor.Nd.global.shared::cta.op{.mode}.bulk_group… [dst, {coord}], [src];`.
@@ -368,7 +388,7 @@ class BoxCopy:
         offsets: Coordinates = (),
         cache_hint: Reg | None = None,
         evict: str | None = None,
-        address: Reg | None = None,
+        address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: bring the box into L2.
@@ -403,7 +423,7 @@ class BoxCopy:
         mode: str | None = None,
         offsets: Coordinates = (),
         space: str | None = "global",
-        address: Reg | None = None,
+        address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `applypriority.async.bulk.tensor.Nd{.global}{.mode}.bulk_group.L2::evict_normal [src, {coord}];`.

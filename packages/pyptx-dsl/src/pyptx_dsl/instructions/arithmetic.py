@@ -15,6 +15,7 @@ __all__ = [
     "abs_",
     "add",
     "addc",
+    "clmad",
     "div",
     "dp2a",
     "dp4a",
@@ -111,6 +112,12 @@ subc = Binary(
 madc = Ternary(
     "madc",
     "Multiply and add with the carry of the instruction before; `cc=True` writes the carry out.",
+)
+
+
+clmad = Ternary(
+    "clmad",
+    "Multiply without carries and add without carries: the low half of the product unless `mode` says `hi`.",
 )
 
 

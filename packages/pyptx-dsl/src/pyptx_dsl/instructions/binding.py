@@ -174,7 +174,9 @@ def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operan
     for name, operand in operands.items():
         if name == "box" and isinstance(operand, tree.TensorAddress):
             first, *between, last = operand.elements
-            yield from zip(("box.map", "box.coordinates", "box.address"), (first, last, *between), strict=False)
+            yield from (("box.map", first), ("box.coordinates", last))
+            if between:
+                yield "box.address", between[0] if len(between) == 1 else tree.Vector(tuple(between))
         else:
             yield name, operand
 
@@ -186,5 +188,6 @@ def _may_stay(parameter: inspect.Parameter) -> bool:
 
 
 def _is_placed(parameter: inspect.Parameter) -> bool:
-    """Tell whether a call gives a parameter by its place, or must give it."""
-    return parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
+    """Tell whether a parameter takes an operand that a call gives by its place, or must give."""
+    placed = parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
+    return placed and "type" not in parameter.name
