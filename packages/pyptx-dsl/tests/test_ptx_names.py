@@ -26,6 +26,8 @@ from pyptx_dsl.errors import (
     UnknownNameError,
 )
 from pyptx_dsl.instructions import names
+from pyptx_dsl.instructions.textures import Texture, TextureModifiers
+from pyptx_dsl.instructions.video import Video, VideoModifiers
 from pyptx_dsl.instructions.wrapper import Modifiers, Wrapper
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.naming import to_ptx, to_python
@@ -512,6 +514,10 @@ def test_no_row_of_the_table_is_read_before_a_wrapper_is_used() -> None:
 
 
 def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
-    wrappers = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
-    keywords = {keyword for wrapper in wrappers for form in wrapper.forms for keyword in form.keywords}
-    assert keywords == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself
+    keywords: dict[type, set[str]] = {Video: set(), Texture: set(), Wrapper: set()}
+    for wrapper in (value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)):
+        family = next(kind for kind in keywords if isinstance(wrapper, kind))
+        keywords[family] |= {keyword for form in wrapper.forms for keyword in form.keywords}
+    assert keywords[Video] == set(VideoModifiers.__annotations__)
+    assert keywords[Texture] == set(TextureModifiers.__annotations__)
+    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself
