@@ -19,6 +19,7 @@ from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["Cluster", "cluster"]
 
@@ -100,18 +101,25 @@ class Cluster:
 
     @emits("getctarank")
     def rank_of(
-        self, address: Reg, dst: Reg | None = None, *, space: str | None = "auto", pred: Reg | None = None
+        self,
+        address: object,
+        dst: Reg | None = None,
+        *,
+        dtype: PtxType | None = None,
+        space: str | None = "auto",
+        pred: Reg | None = None,
     ) -> Reg:
         """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: whose shared memory an address is in.
 
-        A 32-bit address is one of `.shared::cluster`, a 64-bit one is generic, unless `space` says otherwise (None is
-        generic).
+        `address` is a register or a shared variable. A 32-bit address, as `dtype` says of a variable, is one of
+        `.shared::cluster`, a 64-bit one is generic, unless `space` says otherwise (None is generic).
         """
         trace = active("ptx.cluster.rank_of")
-        wide = address.dtype.bits == u64.bits
-        words = _RANK.words(
-            u64 if wide else u32, space=(None if wide else "shared::cluster") if space == "auto" else space
-        )
+        known = address.dtype if isinstance(address, Reg) else u32
+        width = u64 if (dtype or known).bits == u64.bits else u32
+        if space == "auto":
+            space = "shared::cluster" if width is u32 else None
+        words = _RANK.words(width, space=space)
         result = trace.fresh(u32) if dst is None else dst
         trace.emit(words, (result, address), pred)
         return result

@@ -85,7 +85,7 @@ class Instruction:
         """Return the words that a keyword takes in one form or another."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    def words(self, dtype: Types | str | None = None, **modifiers: str | bool | None) -> tuple[str, ...]:
+    def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
 
         Without types, the form is one that leaves no choice of them. A state space may be written as in Python
@@ -94,7 +94,7 @@ class Instruction:
         types = None if dtype is None else types_of(dtype, self._what)
         return self.spelt(types, given(modifiers))[0]
 
-    def form(self, dtype: Types | str | None = None, **modifiers: str | bool | None) -> RowForm:
+    def form(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> RowForm:
         """Return the form of which `words` returns the words."""
         types = None if dtype is None else types_of(dtype, self._what)
         return self.spelt(types, given(modifiers))[1]

@@ -35,6 +35,7 @@ class TextureModifiers(TypedDict, total=False):
     b: bool
     p: bool
     query: str | None
+    force_unnormalized_coords: bool
 
 
 class Texture(Wrapper):
