@@ -205,6 +205,21 @@ PRINTED = {
     "bar.red.popc.u32 %r1, 2, 64, !%p1;": "ptx.bar.red.popc(r1, 2, ~p1, 64)",
     "mov.u32 %r1, %tid.x;": 'ptx.mov(u32, r1, ptx.sreg("%tid.x"))',
     "mbarrier.arrive.shared::cta.b64 %rd1, [%r1];": "rd1 = ptx.mbarrier.arrive(ptx.addr(r1))",
+    "ld.mmio.relaxed.sys.global.u32 %r1, [%rd1];": ('ptx.ld(u32, r1, ptx.addr(rd1), sem="relaxed", mmio=True)'),
+    "tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], %f7;": (
+        'ptx.tex((f32, f32), [f1, f2, f3, f4], ptx.tensor_addr("t", [f5, f6]), f7, level=True, geom="2d")'
+    ),
+    "vadd.s32.u32.u32.sat.add %r1, %r2, %r3, %r4;": (
+        'ptx.vadd((s32, u32, u32), r1, r2, r3, r4, sat=True, second="add")'
+    ),
+    "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r4}], [%r3];": (
+        "ptx.cp.async_.bulk.tensor_2d(dst=ptx.addr(r1), src=rd1, coord=[r2, r4], mbar=ptx.addr(r3), "
+        'space="shared::cta")'
+    ),
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1], 2;": (
+        'ptx.mbarrier.arrive_cluster(ptx.addr(r1), 2, sem="release", scope="cluster")'
+    ),
+    "cvta.to.shared.u64 %rd1, %rd2;": "rd1 = ptx.cvta.to_shared(rd2)",
     "fence.proxy.alias;": "ptx.fence.proxy.alias()",
     "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%fd1}, [%rd1], 8;": (
         'ptx.wmma.load("a", shape=(8, 8, 4), dtype=f64, dst=[fd1], src=ptx.addr(rd1), stride=8, space=None)'

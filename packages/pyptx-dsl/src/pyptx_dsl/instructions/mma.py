@@ -12,8 +12,10 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.fragments import Fragment, held, limits_of, shape_name, shares_of
 from pyptx_dsl.instructions.spelling import Instruction, ptx_type
+from pyptx_dsl.registers.operands import lower
 from pyptx_dsl.trace_context import active
 from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
+from pyptx_ir.isa.limits import constant_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +136,8 @@ class SparseMma:
             scale_vec=scale_vec,
         )
         known = limits_of(product.form, "f")
-        if isinstance(selector, bool) or selector not in range(known[-1] + 1):
+        number = constant_value(lower(selector, active("ptx.mma.sp.sync")))
+        if isinstance(selector, bool) or number not in range(known[-1] + 1):
             raise OperandError(
                 f"selector={selector!r}: mma.sp {product.shape} of {product.elements[1]} has selectors 0 to {known[-1]}"
             )
