@@ -35,20 +35,16 @@ class _Atomic(Operation):
     def _issue(
         self,
         dtype: PtxType,
+        words: tuple[str, ...],
         target: tuple[object, ...],
-        addr: object,
-        *values: object,
-        policy: Reg | None = None,
+        values: tuple[object, ...],
+        policy: Reg | None,
         pred: Reg | None,
-        **modifiers: str | bool | None,
     ) -> None:
         """Emit the instruction: numbers are literals of its type, and lists are vectors."""
-        checked = ptx_type(dtype, repr(self))
-        sources = [_literals(checked, value) for value in values]
-        vec = f"v{len(sources[-1])}" if isinstance(sources[-1], list) else None
-        words = self.words(checked, op=self.operation, vec=vec, cache_hint=policy is not None, **modifiers)
+        sources = [_literals(dtype, value) for value in values]
         hint = () if policy is None else (policy,)
-        active(repr(self)).emit(words, (*target, as_address(addr), *sources, *hint), pred)
+        active(repr(self)).emit(words, (*target, *sources, *hint), pred)
 
 
 class AtomOperation(_Atomic):
@@ -78,9 +74,18 @@ class AtomOperation(_Atomic):
         if dst is None and checked.name in _BRAINS:
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
             raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
-        target = (tree.Sink() if dst is None else dst,)
-        modifiers = {"space": space, "sem": sem, "scope": scope, "noftz": noftz}
-        self._issue(checked, target, addr, b, policy=cache_policy, pred=pred, **modifiers)
+        target: object = tree.Sink() if dst is None else dst
+        words = self.words(
+            checked,
+            op=self.operation,
+            space=space,
+            sem=sem,
+            scope=scope,
+            noftz=noftz,
+            vec=_vector(b),
+            cache_hint=cache_policy is not None,
+        )
+        self._issue(checked, words, (target, as_address(addr)), (b,), cache_policy, pred)
         return dst
 
 
@@ -101,8 +106,10 @@ class AtomCas(_Atomic):
         pred: Reg | None = None,
     ) -> Reg | None:
         """Emit `atom{.sem}{.scope}{.space}.cas.bN d, [addr], compare, value;` and return `d`, the old value."""
-        target = (tree.Sink() if dst is None else dst,)
-        self._issue(dtype, target, addr, compare, value, pred=pred, space=space, sem=sem, scope=scope)
+        checked = ptx_type(dtype, repr(self))
+        words = self.words(checked, op=self.operation, space=space, sem=sem, scope=scope)
+        target = (tree.Sink() if dst is None else dst, as_address(addr))
+        self._issue(checked, words, target, (compare, value), None, pred)
         return dst
 
 
@@ -124,8 +131,18 @@ class RedOperation(_Atomic):
         pred: Reg | None = None,
     ) -> None:
         """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
-        modifiers = {"space": space, "sem": sem, "scope": scope, "noftz": noftz}
-        self._issue(dtype, (), addr, b, policy=cache_policy, pred=pred, **modifiers)
+        checked = ptx_type(dtype, repr(self))
+        words = self.words(
+            checked,
+            op=self.operation,
+            space=space,
+            sem=sem,
+            scope=scope,
+            noftz=noftz,
+            vec=_vector(b),
+            cache_hint=cache_policy is not None,
+        )
+        self._issue(checked, words, (as_address(addr),), (b,), cache_policy, pred)
 
 
 class Atom:
@@ -161,6 +178,11 @@ class Red:
     and_ = RedOperation("red", "and_")
     or_ = RedOperation("red", "or_")
     xor_ = RedOperation("red", "xor_")
+
+
+def _vector(value: object) -> str | None:
+    """Return the word for a list of values."""
+    return f"v{len(cast('Sequence[object]', value))}" if isinstance(value, RegArray | list | tuple) else None
 
 
 def _literals(dtype: PtxType, value: object) -> object:

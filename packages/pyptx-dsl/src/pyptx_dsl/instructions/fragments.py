@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.registers.register import Reg, RegArray
@@ -16,6 +16,8 @@ from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import compile_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_ir.fragments import Fragment as Layout
 
@@ -31,6 +33,9 @@ def fragment(name: str, value: object, count: int) -> list[object]:
     if len(registers) != count:
         raise OperandError(f"{name} is {count} registers, not {len(registers)}", hint="the docstring has a table")
     return registers
+
+
+Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +64,21 @@ def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
     return () if limits is None else limits.inside()
 
 
-def held(name: str, value: object, share: Share, layout: Layout | None = None) -> list[object]:
+def held(
+    name: Name, value: object, share: Share, layout: Callable[[Name], Layout | None] | None = None
+) -> list[object]:
     """Return the registers that hold a matrix; raise OperandError for another number or other types.
 
-    `layout`, which is told of then, says which elements they hold.
+    `layout` is asked for what is told then: which elements they hold.
     """
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
-    hint = _taken(share, layout)
     if len(registers) != share.registers:
-        raise OperandError(f"{name} is {share.registers} registers, not {len(registers)}", hint=hint)
+        wrong = f"{name} is {share.registers} registers, not {len(registers)}"
+        raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
     for register in registers:
         if isinstance(register, Reg) and register.dtype.checked not in share.types:
-            raise OperandError(f"{name} is {share}, and {register.raw_name} is a .{register.dtype} register", hint=hint)
+            wrong = f"{name} is {share}, and {register.raw_name} is a .{register.dtype} register"
+            raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
     return registers
 
 

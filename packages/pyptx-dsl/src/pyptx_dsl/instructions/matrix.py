@@ -59,8 +59,9 @@ def ldmatrix(
     types = (s8, s4) if source == "s4" else () if source else (b16,) if shape == "m8n8" else (b8,)
     modifiers: dict[str, str | bool | None] = {"shape": shape, "layout": count, "space": space}
     modifiers |= {"trans": trans or transposed, "source": None if source == "s4" else source}
-    registers = fragment("dst", dst, _LOAD.form(types, **modifiers).length("layout", count))
-    active("ptx.ldmatrix").emit(_LOAD.words(types, **modifiers), (registers, as_address(src)), pred)
+    words, form = _LOAD.chosen(types, **modifiers)
+    registers = fragment("dst", dst, form.length("layout", count))
+    active("ptx.ldmatrix").emit(words, (registers, as_address(src)), pred)
 
 
 def stmatrix(

@@ -5,7 +5,6 @@ Manual: "Matrix multiply-accumulate operation using mma instruction", "… mma.s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
@@ -18,8 +17,9 @@ from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
 from pyptx_ir.isa.limits import constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
@@ -34,47 +34,19 @@ _ORDERED = Instruction("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned
 _MATRICES: tuple[Operand, ...] = ("d", "a", "b", "c")
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """The factors of the blocks of a and b: registers, which of their bytes, and of which lanes."""
-
-    dtype: PtxType | None
-    a: Reg | None
-    b: Reg | None
-    selector_a: Sequence[object]
-    selector_b: Sequence[object]
-
-    @property
-    def operands(self) -> tuple[object, ...]:
-        """The operands behind those of the product."""
-        return () if self.a is None else (self.a, list(self.selector_a), self.b, list(self.selector_b))
+def _held(
+    words: tuple[str, ...],
+    form: RowForm,
+    values: tuple[Fragment, Fragment, Fragment, Fragment],
+    layout: Callable[[Operand], Layout | None],
+) -> list[object]:
+    """Return the operands for the matrices d, a, b and c; raise OperandError for other registers."""
+    shares = shares_of(form, words)
+    return [held(name, value, shares[name], layout) for name, value in zip(_MATRICES, values, strict=True)]
 
 
-class _Product:
-    """One product while it is written: its words, and the registers of its matrices."""
-
-    def __init__(
-        self,
-        instruction: Instruction,
-        shape: Sequence[int],
-        dtypes: Sequence[PtxType],
-        scales: Scales,
-        **modifiers: str | bool | None,
-    ) -> None:
-        """Find the form; raise OperandError for what there is not."""
-        what = repr(instruction)
-        types = tuple([ptx_type(dtype, what) for dtype in (*dtypes, scales.dtype) if dtype is not None])
-        modifiers |= {"shape": shape_name(shape), "block_scale": scales.a is not None}
-        self.words = instruction.words(types, **modifiers)
-        self.form = instruction.form(types, **modifiers)
-        self.shape = shape_name(shape)
-        self.elements = [dtype.name for dtype in types[: len(_MATRICES)]]
-
-    def fragments(self, values: Sequence[Fragment], layouts: Sequence[Layout | None]) -> list[object]:
-        """Return the operands for the matrices; raise OperandError for other registers."""
-        shares = shares_of(self.form, self.words)
-        parts = zip(_MATRICES, values, layouts, strict=True)
-        return [held(name, value, shares[name], layout) for name, value, layout in parts]
+def _types(what: str, *dtypes: PtxType | None) -> tuple[PtxType, ...]:
+    return tuple([ptx_type(dtype, what) for dtype in dtypes if dtype is not None])
 
 
 class SparseMma:
@@ -125,25 +97,30 @@ class SparseMma:
 
         Raise OperandError for what does not exist, InstructionUseError for a target or PTX version that has it not.
         """
-        scales = Scales(dtype_scale, scale_a, scale_b, selector_a, selector_b)
-        product = _Product(
-            _ORDERED if ordered else _SPARSE,
-            shape,
-            (dtype_d, dtype_a, dtype_b, dtype_c),
-            scales,
+        scales = () if scale_a is None else (scale_a, list(selector_a), scale_b, list(selector_b))
+        types = _types("ptx.mma.sp.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
+        name = shape_name(shape)
+        words, form = (_ORDERED if ordered else _SPARSE).chosen(
+            types,
+            shape=name,
             satfinite=satfinite,
             kind=kind,
+            block_scale=scale_a is not None,
             scale_vec=scale_vec,
         )
-        known = limits_of(product.form, "f")
+        known = limits_of(form, "f")
         number = constant_value(lower(selector, active("ptx.mma.sp.sync")))
         if isinstance(selector, bool) or number not in range(known[-1] + 1):
-            raise OperandError(
-                f"selector={selector!r}: mma.sp {product.shape} of {product.elements[1]} has selectors 0 to {known[-1]}"
-            )
-        layouts = [None if kind else _sparse_layout(product, name, at) for at, name in enumerate(_MATRICES)]
-        fragments = product.fragments((d, a, b, c), layouts)
-        active("ptx.mma.sp.sync").emit(product.words, [*fragments, metadata, selector, *scales.operands], pred)
+            raise OperandError(f"selector={selector!r}: mma.sp {name} of {types[1]} has selectors 0 to {known[-1]}")
+
+        def layout(which: Operand) -> Layout | None:
+            element = types[_MATRICES.index(which)].name
+            if kind is not None:
+                return None
+            return sparse_fragment(name, element) if which == "a" else mma_fragment(name, which, element)
+
+        fragments = _held(words, form, (d, a, b, c), layout)
+        active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector, *scales], pred)
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
         """Return the layout of the stored elements of a, K / 2 in each row. Emits nothing."""
@@ -222,33 +199,29 @@ class Mma:
         type, layout or number of registers that does not exist, InstructionUseError for a target or PTX version that
         has it not.
         """
-        scales = Scales(dtype_scale, scale_a, scale_b, selector_a, selector_b)
-        product = _Product(
-            _DENSE,
-            shape,
-            (dtype_d, dtype_a, dtype_b, dtype_c),
-            scales,
+        scales = () if scale_a is None else (scale_a, list(selector_a), scale_b, list(selector_b))
+        types = _types("ptx.mma.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
+        name = shape_name(shape)
+        words, form = _DENSE.chosen(
+            types,
+            shape=name,
             a_layout=a_layout,
             b_layout=b_layout,
             satfinite=satfinite,
             bit_op=bit_op,
             rounding=rounding,
             kind=kind,
+            block_scale=scale_a is not None,
             scale_vec=scale_vec,
         )
-        orders = {"a": a_layout, "b": b_layout} if len(product.form.choices("a_layout")) > 1 else {}
-        layouts = [
-            None if kind else mma_fragment(product.shape, name, element, orders.get(name, ""))
-            for name, element in zip(_MATRICES, product.elements, strict=True)
-        ]
-        fragments = product.fragments((d, a, b, c), layouts)
-        active("ptx.mma.sync").emit(product.words, [*fragments, *scales.operands], pred)
 
+        def layout(which: Operand) -> Layout | None:
+            orders = {"a": a_layout, "b": b_layout} if len(form.choices("a_layout")) > 1 else {}
+            element = types[_MATRICES.index(which)].name
+            return None if kind else mma_fragment(name, which, element, orders.get(which, ""))
 
-def _sparse_layout(product: _Product, name: Operand, place: int) -> Layout:
-    """Return the layout of an operand, of which a has half."""
-    element = product.elements[place]
-    return sparse_fragment(product.shape, element) if name == "a" else mma_fragment(product.shape, name, element)
+        fragments = _held(words, form, (d, a, b, c), layout)
+        active("ptx.mma.sync").emit(words, [*fragments, *scales], pred)
 
 
 mma = Mma()

@@ -134,9 +134,12 @@ class Part:
         return self.keyword in _OWN or (bool(self.keyword) and several)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RowForm:
-    """One row of an instruction, as calls write it; `head` are the words of the opcode that each call has."""
+    """One row of an instruction, as calls write it; `head` are the words of the opcode that each call has.
+
+    There is one for each row and head, which is a key of caches by what it is, not by what it holds.
+    """
 
     row: InstructionRow
     head: tuple[str, ...]
@@ -163,8 +166,8 @@ class RowForm:
 
     def length(self, keyword: str, word: str) -> int:
         """Return how many registers the word of a keyword means."""
-        slot = next(name for name, _ in self.row.lengths if _CHOICES.get(name, name) == keyword)
-        return dict(self.row.lengths)[slot][self.choices(keyword).index(word)]
+        lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
+        return lengths[self.choices(keyword).index(word)]
 
     def has_types(self, types: tuple[str, ...] | None) -> bool:
         """Tell whether it has these types, in this order; if none are given, whether it has no choice of types."""

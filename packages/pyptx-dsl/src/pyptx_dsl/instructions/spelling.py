@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.instructions.row_forms import RowForm
 
-__all__ = ["Instruction", "Types", "choice", "given", "ptx_type", "types_of"]
+__all__ = ["Instruction", "Types", "choice", "ptx_type", "types_of"]
 
 _PARTNERS = {"sem": "scope", "scope": "sem"}
 """Keywords that go together."""
@@ -49,11 +49,6 @@ def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
     return tuple([ptx_type(each, what) for each in listed])
 
 
-def given(modifiers: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    """Return the keywords that ask for something; the generic state space is no word."""
-    return tuple([(name, value) for name, value in modifiers.items() if value is not None and value is not False])
-
-
 class Instruction:
     """An instruction, out of whose rows a call chooses a form: its types, and what it asks for by keywords.
 
@@ -85,26 +80,22 @@ class Instruction:
         """Return the words that a keyword takes in one form or another."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  instructions are as many as there are names, and live as long
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
 
         Without types, the form is one that leaves no choice of them. A state space may be written as in Python
         (`global_`), and `generic` is none.
         """
-        types = None if dtype is None else types_of(dtype, self._what)
-        return self.spelt(types, given(modifiers))[0]
+        return self.chosen(dtype, **modifiers)[0]
 
-    def form(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> RowForm:
-        """Return the form of which `words` returns the words."""
-        types = None if dtype is None else types_of(dtype, self._what)
-        return self.spelt(types, given(modifiers))[1]
-
-    @functools.lru_cache(maxsize=8192)  # noqa: B019  instructions are as many as there are names, and live as long
-    def spelt(
-        self, types: tuple[PtxType, ...] | None, asked_for: tuple[tuple[str, str | bool], ...]
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  as above
+    def chosen(
+        self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
-        """Return the words, and the form, that has the types and all that is asked for, and least beside it."""
-        names, asked = None if types is None else self._names(types), _spaces_spelt(asked_for)
+        """Return what `words` returns, and the form: that which has all that is asked for, and least beside it."""
+        types = None if dtype is None else types_of(dtype, self._what)
+        names, asked = None if types is None else self._names(types), _asked(modifiers)
         fitting = [form for form in self.forms if form.has_types(names)]
         said = "" if types is None else f" of {'.'.join(map(str, types))}"
         if not fitting and types is not None:
@@ -157,8 +148,9 @@ def _types_in(forms: Iterable[RowForm]) -> list[str]:
     return list(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
 
 
-def _spaces_spelt(asked_for: tuple[tuple[str, str | bool], ...]) -> dict[str, str | bool]:
-    asked = dict(asked_for)
+def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
+    """Return the keywords that ask for something; the generic state space is no word."""
+    asked = {name: value for name, value in modifiers.items() if value is not None and value is not False}
     space = asked.pop("space", None)
     if isinstance(space, str) and space != "generic":
         asked["space"] = to_ptx(space)

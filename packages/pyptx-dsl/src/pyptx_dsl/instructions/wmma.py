@@ -118,8 +118,8 @@ class Wmma:
         modifiers: dict[str, str | bool | None] = {"shape": shape_name(shape), "aligned": aligned}
         modifiers |= {"a_layout": a_layout, "b_layout": b_layout, "satfinite": satfinite}
         modifiers |= {"bit_op": bit_op, "rounding": rounding}
-        words = _MMA.words(types, **modifiers)
-        shares = shares_of(_MMA.form(types, **modifiers), words)
+        words, form = _MMA.chosen(types, **modifiers)
+        shares = shares_of(form, words)
         values: dict[Which, Fragment] = {"d": d, "a": a, "b": b, "c": c}
         registers = [held(which, value, shares[which]) for which, value in values.items()]
         active("ptx.wmma.mma").emit(words, registers, pred)
@@ -139,8 +139,8 @@ def _moved(
 ) -> tuple[tuple[str, ...], list[object]]:
     """Return the words of a load or store, and the registers; raise OperandError for a matrix that does not exist."""
     modifiers |= {"which": which, "shape": shape_name(shape)}
-    words = instruction.words(dtype, **modifiers)
-    share = shares_of(instruction.form(dtype, **modifiers), words)["r"]
+    words, form = instruction.chosen(dtype, **modifiers)
+    share = shares_of(form, words)["r"]
     return words, held("dst" if instruction is _LOAD else "src", value, share)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
-from pyptx_dsl.instructions.spelling import Instruction, Types, given, types_of
+from pyptx_dsl.instructions.spelling import Instruction, Types, types_of
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType
@@ -104,8 +104,8 @@ class Wrapper(Instruction):
         self, dtype: Types, operands: Sequence[object], modifiers: Mapping[str, object], pred: Reg | None
     ) -> None:
         what = f"ptx.{self.__name__}"
-        types = (dtype,) if type(dtype) is PtxType else types_of(dtype, what)
-        active(what).emit(self.spelt(types, given(modifiers) if modifiers else ())[0], operands, pred)
+        checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
+        active(what).emit(self.words(checked, **modifiers), operands, pred)
 
 
 class Unary(Wrapper):
