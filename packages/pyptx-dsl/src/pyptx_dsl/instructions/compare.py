@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
@@ -10,6 +9,7 @@ from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.operands import PipeRef
@@ -75,7 +75,7 @@ def set_(
     return dst
 
 
-@lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
     """Return the opcode; raise OperandError for a comparison or a combination that no row has."""
     from pyptx_dsl.instructions.row_forms import choices_of

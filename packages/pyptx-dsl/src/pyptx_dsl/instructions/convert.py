@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
@@ -10,6 +9,7 @@ from pyptx_dsl.instructions.compare import literal
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.spelling import choice, ptx_type
 from pyptx_dsl.trace_context import active
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -77,7 +77,7 @@ def cvt(
     return dst
 
 
-@lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def _words(
     to: str,
     source: str,

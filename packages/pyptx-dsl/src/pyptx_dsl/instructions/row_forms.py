@@ -16,6 +16,7 @@ from pyptx_ir.isa.check import patterns_of
 from pyptx_ir.isa.matching import match_modifiers, places_taken
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES, is_bits
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -226,6 +227,7 @@ def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
     return RowForm(row, head or (row.opcode,), _parts(row)[len(fixed) :]) if begins else None
 
 
+@until_plugins_change()
 def forms_of(head: str) -> tuple[RowForm, ...]:
     """Return the forms of an instruction: the rows that begin with these words, `"cp.async.bulk"`."""
     words = tuple(head.split("."))
@@ -287,7 +289,7 @@ def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | 
     }
 
 
-@functools.lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the words of an opcode in the order of the first row that has them; None if no row has."""
     for pattern in patterns_of(opcode[0]):
@@ -297,7 +299,7 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 
-@functools.cache
+@until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
     """Return the words that a keyword takes in one form of an instruction or another."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))

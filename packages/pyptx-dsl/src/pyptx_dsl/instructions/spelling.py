@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import OperandError, close
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Instruction:
         """The first word."""
         return self.head.partition(".")[0]
 
-    @functools.cached_property
+    @property
     def forms(self) -> tuple[RowForm, ...]:
         """The forms of the instruction, those of plugins too; the table is read here."""
         from pyptx_dsl.instructions.row_forms import forms_of
@@ -80,7 +80,7 @@ class Instruction:
         """Return the words that a keyword takes in one form or another."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @functools.lru_cache(maxsize=8192)  # noqa: B019  instructions are as many as there are names, and live as long
+    @until_plugins_change(maxsize=8192)  # instructions are as many as there are names, and live as long
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
 
@@ -89,7 +89,7 @@ class Instruction:
         """
         return self.chosen(dtype, **modifiers)[0]
 
-    @functools.lru_cache(maxsize=8192)  # noqa: B019  as above
+    @until_plugins_change(maxsize=8192)
     def chosen(
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
@@ -150,7 +150,9 @@ def _types_in(forms: Iterable[RowForm]) -> list[str]:
 
 def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
     """Return the keywords that ask for something; the generic state space is no word."""
-    asked = {name: value for name, value in modifiers.items() if value is not None and value is not False}
+    asked: dict[str, str | bool] = {
+        name: value for name, value in modifiers.items() if value is not None and value is not False
+    }
     space = asked.pop("space", None)
     if isinstance(space, str) and space != "generic":
         asked["space"] = to_ptx(space)

@@ -6,7 +6,6 @@ their words stand it has from the rows of the instruction table, which it reads 
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 from pyptx_dsl.instructions.spelling import Instruction, Types, types_of
@@ -197,7 +196,7 @@ class Operation(Wrapper):
         self.head = path
         self.operation = to_ptx(operation)
 
-    @functools.cached_property
+    @property
     def forms(self) -> tuple[RowForm, ...]:
         """The forms of the instruction that have this operation."""
         from pyptx_dsl.instructions.row_forms import forms_of
