@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 class Scope:
     """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
 
-    __slots__ = ("close_comment", "close_lead", "indent", "lead", "nodes", "sites")
+    __slots__ = ("close_lead", "indent", "lead", "nodes", "sites")
 
     def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope whose statements stand `indent` tabs deep."""
+        """Open a scope whose statements stand `indent` tabs deep; `lead` stands in front of its braces."""
         self.indent = indent
         self.lead = lead
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
         self.sites: list[Site] = []
-        self.close_comment = ""
-        self.close_lead = "\n" if indent == 1 else lead
+        self.close_lead = lead
