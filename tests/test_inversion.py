@@ -159,7 +159,7 @@ ONLY_INST = {
     r"call(\.uni)? (?!\w+;)": "a call has lists of operands, which no other instruction has",
     r"(shfl|vote)\.(?!sync)": "gone since PTX 6.4 on sm_70: all lanes are named since",
     r"membar\.proxy": "the older spelling of ptx.fence.proxy",
-    r"bar(rier)?(\.cta)?\.(sync|red\S+ \S+,) \S+, 0[,;]": "a barrier that no thread waits at is a mistake",
+    r"bar(rier)?(\.cta)?\.(sync\S*|red\S+ \S+,) \S+, 0[,;]": "a barrier that no thread waits at is a mistake",
     r"cvt\.(rn\.relu\.satfinite\.e\dm\dx2|relu\.rn)": "the same words as another row's, in another order",
 }
 
