@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.spelling import Instruction, choice
 from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.trace_context import active
 
@@ -72,5 +72,6 @@ def istypep(
 
     Manual: "Texture Instructions: istypep".
     """
+    choice("kind", kind, _IS_TYPE.choices("type"))
     active("ptx.istypep").emit(_IS_TYPE.words(type=kind), (pred_out, address), pred)
     return pred_out
