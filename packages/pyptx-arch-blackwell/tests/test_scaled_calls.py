@@ -88,10 +88,8 @@ def test_a_sparse_product_of_scaled_blocks_has_twice_the_depth() -> None:
             metadata=reg.scalar(b32),
             kind="mxf8f6f4",
             dtype_scale=ue8m0,
-            scale_a=reg.scalar(b32),
-            scale_b=reg.scalar(b32),
-            selector_a=(1, 0),
-            selector_b=(0, 2),
+            scale_a=(reg.scalar(b32), (1, 0)),
+            scale_b=(reg.scalar(b32), (0, 2)),
         )
 
     text = traced(body)

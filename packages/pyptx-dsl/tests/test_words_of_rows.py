@@ -98,10 +98,10 @@ WRITTEN: dict[str, tuple[tuple[str, tuple[int, int]], Callable[[Bench], object]]
         lambda b: ptx.wmma.store(shape=(16, 16, 16), dtype="f16", dst=b.a, src=b.words, space="shared::cta"),
     ),
     "set.ne.u8x4": (
-        ("sm_120f", (9, 5)),
+        ("sm_107f", (9, 5)),
         lambda _: ptx.set_("ne", u8x4, None, reg.scalar(u8x4), reg.scalar(u8x4), reg.scalar(u8x4)),
     ),
-    "add.u16x2": (("sm_90", (8, 0)), lambda _: ptx.add(u16x2, *(reg.scalar(u16x2) for _ in range(3)))),
+    "add.u16x2": (HOPPER, lambda _: ptx.add(u16x2, *(reg.scalar(u16x2) for _ in range(3)))),
     "clmad.hi.u64": (LATER, lambda b: ptx.clmad(u64, b.w, b.w, b.w, b.w, mode="hi")),
     "vadd.s32.u32.u32.sat.min": (
         HOPPER,

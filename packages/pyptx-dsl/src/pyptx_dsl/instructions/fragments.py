@@ -64,9 +64,7 @@ def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
     return () if limits is None else limits.inside()
 
 
-def held(
-    name: Name, value: object, share: Share, layout: Callable[[Name], Layout | None] | None = None
-) -> list[object]:
+def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layout] | None = None) -> list[object]:
     """Return the registers that hold a matrix; raise OperandError for another number or other types.
 
     `layout` is asked for what is told then: which elements they hold.

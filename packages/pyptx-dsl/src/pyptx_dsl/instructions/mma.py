@@ -5,22 +5,23 @@ Manual: "Matrix multiply-accumulate operation using mma instruction", "… mma.s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.fragments import Fragment, held, limits_of, shape_name, shares_of
 from pyptx_dsl.instructions.spelling import Instruction, ptx_type
 from pyptx_dsl.registers.operands import lower
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
 from pyptx_ir.isa.limits import constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.instructions.row_forms import RowForm
-    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
     from pyptx_ir.fragments.mma import Operand
@@ -31,6 +32,9 @@ __all__ = ["Fragment", "Mma", "SparseMma", "mma"]
 _DENSE = Instruction("ptx.mma.sync", "mma.sync.aligned")
 _SPARSE = Instruction("ptx.mma.sp.sync", "mma.sp.sync.aligned")
 _ORDERED = Instruction("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned")
+Scale: TypeAlias = "Reg | tuple[Reg, Sequence[object]]"
+"""The factors of a matrix's blocks: a register, perhaps with the byte and the lane that are chosen."""
+
 _MATRICES: tuple[Operand, ...] = ("d", "a", "b", "c")
 
 
@@ -38,7 +42,7 @@ def _held(
     words: tuple[str, ...],
     form: RowForm,
     values: tuple[Fragment, Fragment, Fragment, Fragment],
-    layout: Callable[[Operand], Layout | None],
+    layout: Callable[[Operand], Layout] | None,
 ) -> list[object]:
     """Return the operands for the matrices d, a, b and c; raise OperandError for other registers."""
     shares = shares_of(form, words)
@@ -52,7 +56,7 @@ def _types(what: str, *dtypes: PtxType | None) -> tuple[PtxType, ...]:
 class SparseMma:
     """Products with a sparse first matrix, of which every second element is stored; each call emits one instruction."""
 
-    @emits(metadata="e", selector="f", selector_a="byte_a", selector_b="byte_b")
+    @emits(metadata="e", selector="f", scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
         self,
         *,
@@ -72,10 +76,8 @@ class SparseMma:
         kind: str | None = None,
         scale_vec: str | None = None,
         dtype_scale: PtxType | None = None,
-        scale_a: Reg | None = None,
-        scale_b: Reg | None = None,
-        selector_a: Sequence[object] = (0, 0),
-        selector_b: Sequence[object] = (0, 0),
+        scale_a: Scale | None = None,
+        scale_b: Scale | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mma.sp{::ordered_metadata}.sync.aligned.mMnNkK.row.col… {d…}, {a…}, {b…}, {c…}, metadata, selector;`.
@@ -97,29 +99,17 @@ class SparseMma:
 
         Raise OperandError for what does not exist, InstructionUseError for a target or PTX version that has it not.
         """
-        scales = () if scale_a is None else (scale_a, list(selector_a), scale_b, list(selector_b))
         types = _types("ptx.mma.sp.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
-        name = shape_name(shape)
-        words, form = (_ORDERED if ordered else _SPARSE).chosen(
-            types,
-            shape=name,
-            satfinite=satfinite,
-            kind=kind,
-            block_scale=scale_a is not None,
-            scale_vec=scale_vec,
-        )
+        shared = _modifiers(shape, kind, scale_vec, scale_a)
+        words, form = (_ORDERED if ordered else _SPARSE).chosen(types, satfinite=satfinite, **shared)
         known = limits_of(form, "f")
         number = constant_value(lower(selector, active("ptx.mma.sp.sync")))
         if isinstance(selector, bool) or number not in range(known[-1] + 1):
-            raise OperandError(f"selector={selector!r}: mma.sp {name} of {types[1]} has selectors 0 to {known[-1]}")
-
-        def layout(which: Operand) -> Layout | None:
-            element = types[_MATRICES.index(which)].name
-            if kind is not None:
-                return None
-            return sparse_fragment(name, element) if which == "a" else mma_fragment(name, which, element)
-
+            what = f"mma.sp {shape_name(shape)} of {types[1]}"
+            raise OperandError(f"selector={selector!r}: {what} has selectors 0 to {known[-1]}")
+        layout = None if kind else partial(_sparse_layout, shape_name(shape), types)
         fragments = _held(words, form, (d, a, b, c), layout)
+        scales = (*_scaled(scale_a), *_scaled(scale_b))
         active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector, *scales], pred)
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
@@ -144,7 +134,7 @@ class Mma:
         """
         return mma_fragment(shape_name(shape), operand, ptx_type(dtype, "ptx.mma.fragment").name, layout)
 
-    @emits(selector_a="byte_a", selector_b="byte_b")
+    @emits(scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
         self,
         *,
@@ -165,10 +155,8 @@ class Mma:
         kind: str | None = None,
         scale_vec: str | None = None,
         dtype_scale: PtxType | None = None,
-        scale_a: Reg | None = None,
-        scale_b: Reg | None = None,
-        selector_a: Sequence[object] = (0, 0),
-        selector_b: Sequence[object] = (0, 0),
+        scale_a: Scale | None = None,
+        scale_b: Scale | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mma.sync.aligned.mMnNkK.row.col{.satfinite}.d.a.b.c{.bit_op.popc} {d…}, {a…}, {b…}, {c…};`: d = ab + c.
@@ -191,37 +179,46 @@ class Mma:
 
         On sm_120a, `kind="f8f6f4"` multiplies any two of e4m3, e5m2, e3m2, e2m3 and e2m1, each in a byte (m16n8k32).
         `mxf8f6f4` (m16n8k32), `mxf4` and `mxf4nvf4` (m16n8k64, e2m1 by eights) scale blocks of a and b: `scale_a` and
-        `scale_b` are registers (b32) with factors of `dtype_scale` (ue8m0, ue4m3), of which `selector_a` and
-        `selector_b` choose the byte and the lane of a group of four, and `scale_vec` (`1X`, `2X`, `4X`) says how many
+        `scale_b` are registers (b32) with factors of `dtype_scale` (ue8m0, ue4m3), or `(register, (byte, lane))` to
+        choose among the bytes and the lanes of a group of four; `scale_vec` (`1X`, `2X`, `4X`) says how many factors
         there are for each row.
 
-        Raise OperandError for a shape,
-        type, layout or number of registers that does not exist, InstructionUseError for a target or PTX version that
-        has it not.
+        Raise OperandError for a shape, type, layout or number of registers that does not exist, InstructionUseError for
+        a target or PTX version that has it not.
         """
-        scales = () if scale_a is None else (scale_a, list(selector_a), scale_b, list(selector_b))
         types = _types("ptx.mma.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
-        name = shape_name(shape)
-        words, form = _DENSE.chosen(
-            types,
-            shape=name,
-            a_layout=a_layout,
-            b_layout=b_layout,
-            satfinite=satfinite,
-            bit_op=bit_op,
-            rounding=rounding,
-            kind=kind,
-            block_scale=scale_a is not None,
-            scale_vec=scale_vec,
-        )
-
-        def layout(which: Operand) -> Layout | None:
-            orders = {"a": a_layout, "b": b_layout} if len(form.choices("a_layout")) > 1 else {}
-            element = types[_MATRICES.index(which)].name
-            return None if kind else mma_fragment(name, which, element, orders.get(which, ""))
-
+        shared = {**_modifiers(shape, kind, scale_vec, scale_a), "satfinite": satfinite, "bit_op": bit_op}
+        words, form = _DENSE.chosen(types, a_layout=a_layout, b_layout=b_layout, rounding=rounding, **shared)
+        orders = {"a": a_layout, "b": b_layout} if len(form.choices("a_layout")) > 1 else {}
+        layout = None if kind else partial(_dense_layout, shape_name(shape), types, orders)
         fragments = _held(words, form, (d, a, b, c), layout)
-        active("ptx.mma.sync").emit(words, [*fragments, *scales], pred)
+        active("ptx.mma.sync").emit(words, [*fragments, *_scaled(scale_a), *_scaled(scale_b)], pred)
+
+
+def _modifiers(
+    shape: Sequence[int], kind: str | None, scale_vec: str | None, scale: Scale | None
+) -> dict[str, str | bool | None]:
+    """Return the keywords that all products share."""
+    return {"shape": shape_name(shape), "kind": kind, "scale_vec": scale_vec, "block_scale": scale is not None}
+
+
+def _scaled(scale: Scale | None) -> tuple[object, ...]:
+    """Return the operands of a scale: its register, and which byte of which lane."""
+    if scale is None:
+        return ()
+    register, selector = (scale, (0, 0)) if isinstance(scale, Reg) else scale
+    return (register, list(selector))
+
+
+def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
+    """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
+    return mma_fragment(shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
+
+
+def _sparse_layout(shape: str, types: Sequence[PtxType], which: Operand) -> Layout:
+    """Return the layout of an operand, of which a has half."""
+    element = types[_MATRICES.index(which)].name
+    return sparse_fragment(shape, element) if which == "a" else mma_fragment(shape, which, element)
 
 
 mma = Mma()
