@@ -12,7 +12,8 @@ from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.spelling import ptx_type
-from pyptx_dsl.instructions.wrapper import Operation
+from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import operands as tree
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.instructions.memory import Registers
+    from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
@@ -29,8 +31,21 @@ __all__ = ["Atom", "AtomCas", "AtomOperation", "Red", "RedOperation", "atom", "r
 _BRAINS = ("bf16", "bf16x2")
 
 
-class _Atomic(Operation):
+class _Atomic(Wrapper):
     """One operation of `atom` or `red`, whose types, orders, scopes and spaces are those of its rows."""
+
+    def __init__(self, path: str, operation: str) -> None:
+        """Describe `ptx.<path>.<operation>`."""
+        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
+        self.head = path
+        self.operation = to_ptx(operation)
+
+    @property
+    def forms(self) -> tuple[RowForm, ...]:
+        """The forms of the instruction that have this operation."""
+        from pyptx_dsl.instructions.row_forms import forms_of
+
+        return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 
     def _issue(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.spelling import choice, ptx_type
+from pyptx_dsl.instructions.spelling import Instruction, choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import from_name
 from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
@@ -99,6 +100,9 @@ def selp(
     return dst
 
 
+_SLCT = Instruction("ptx.slct", "slct")
+
+
 def slct(
     dtype: PtxType,
     ctype: PtxType,
@@ -115,12 +119,7 @@ def slct(
     Manual: "Comparison and Selection Instructions: slct".
     """
     first = ptx_type(dtype, "ptx.slct")
-    words = (
-        "slct",
-        *(("ftz",) if ftz else ()),
-        first.move or first.name,
-        choice("ctype", ptx_type(ctype, "ptx.slct").name, ("s32", "f32")),
-    )
+    words = _SLCT.words((from_name(first.move or first.name), ctype), ftz=ftz)
     active("ptx.slct").emit(words, (dst, literal(first, a), literal(first, b), c), pred)
     return dst
 

@@ -24,7 +24,6 @@ __all__ = [
     "BinaryOrTernary",
     "Flags",
     "Modifiers",
-    "Operation",
     "Quaternary",
     "Ternary",
     "Unary",
@@ -104,7 +103,8 @@ class Wrapper(Instruction):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        active(what).emit(self.words(checked, **modifiers), operands, pred)
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # which a TypedDict says of each keyword
+        active(what).emit(self.words(checked, **asked), operands, pred)
 
 
 class Unary(Wrapper):
@@ -185,23 +185,6 @@ class Quaternary(Wrapper):
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c, d), modifiers, pred)
         return dst
-
-
-class Operation(Wrapper):
-    """The forms of an instruction with one operation, whose word is part of the name: `atom.add`."""
-
-    def __init__(self, path: str, operation: str) -> None:
-        """Describe `ptx.<path>.<operation>`, of the instruction with which `path` begins."""
-        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
-        self.head = path
-        self.operation = to_ptx(operation)
-
-    @property
-    def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction that have this operation."""
-        from pyptx_dsl.instructions.row_forms import forms_of
-
-        return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
