@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_items
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["red_async", "st_async"]
 
 _LENGTHS = (2, 4)
-_STORE = Instruction("ptx.st_async", "st.async")
-_REDUCE = Instruction("ptx.red_async", "red.async")
+_STORE = InstructionForms("ptx.st_async", "st.async")
+_REDUCE = InstructionForms("ptx.red_async", "red.async")
 
 
 @emits("st.async")

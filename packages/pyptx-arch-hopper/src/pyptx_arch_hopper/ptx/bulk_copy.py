@@ -14,7 +14,7 @@ from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["BulkCopy", "BulkReductions", "Reduce", "ReduceAsync", "bulk", "reduce"]
 
 _PARENT = "ptx.cp.async_.bulk"
-_LOAD = Instruction(f"{_PARENT}.load", "cp.async.bulk")
-_STORE = Instruction(f"{_PARENT}.store", "cp.async.bulk")
-_SEND = Instruction(f"{_PARENT}.send", "cp.async.bulk")
-_PREFETCH = Instruction(f"{_PARENT}.prefetch", "cp.async.bulk.prefetch.L2.global")
-_PRIORITY = Instruction(f"{_PARENT}.apply_priority", "applypriority.async.bulk")
-_WAIT = Instruction(f"{_PARENT}.wait_group", "cp.async.bulk.wait_group")
-_REDUCE = Instruction("ptx.cp.reduce.async_.bulk.store", "cp.reduce.async.bulk")
-_REDUCE_NEAR = Instruction("ptx.cp.reduce.async_.bulk.send", "cp.reduce.async.bulk")
+_LOAD = InstructionForms(f"{_PARENT}.load", "cp.async.bulk")
+_STORE = InstructionForms(f"{_PARENT}.store", "cp.async.bulk")
+_SEND = InstructionForms(f"{_PARENT}.send", "cp.async.bulk")
+_PREFETCH = InstructionForms(f"{_PARENT}.prefetch", "cp.async.bulk.prefetch.L2.global")
+_PRIORITY = InstructionForms(f"{_PARENT}.apply_priority", "applypriority.async.bulk")
+_WAIT = InstructionForms(f"{_PARENT}.wait_group", "cp.async.bulk.wait_group")
+_REDUCE = InstructionForms("ptx.cp.reduce.async_.bulk.store", "cp.reduce.async.bulk")
+_REDUCE_NEAR = InstructionForms("ptx.cp.reduce.async_.bulk.send", "cp.reduce.async.bulk")
 
 
 class BulkCopy:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "cluster"]
 
 _MOST_BLOCKS = 16
-_ARRIVE = Instruction("ptx.cluster.arrive", "barrier.cluster.arrive")
-_MAP = Instruction("ptx.cluster.map_shared", "mapa")
-_RANK = Instruction("ptx.cluster.rank_of", "getctarank")
-_WAIT = Instruction("ptx.cluster.wait", "barrier.cluster.wait")
+_ARRIVE = InstructionForms("ptx.cluster.arrive", "barrier.cluster.arrive")
+_MAP = InstructionForms("ptx.cluster.map_shared", "mapa")
+_RANK = InstructionForms("ptx.cluster.rank_of", "getctarank")
+_WAIT = InstructionForms("ptx.cluster.wait", "barrier.cluster.wait")
 _REMOTE_ARRIVE = ("mbarrier", "arrive", "release", "cluster", "shared::cluster", "b64")
 
 

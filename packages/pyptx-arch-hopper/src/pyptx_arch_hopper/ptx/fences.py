@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FENCES", "PlainFence", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
 
-_ACQUIRE = Instruction("ptx.fence.proxy_tensormap_acquire", "fence.proxy.tensormap::generic.acquire")
-_RELEASE = Instruction("ptx.fence.proxy_tensormap_release", "fence.proxy.tensormap::generic.release")
-_READ = Instruction(
+_ACQUIRE = InstructionForms("ptx.fence.proxy_tensormap_acquire", "fence.proxy.tensormap::generic.acquire")
+_RELEASE = InstructionForms("ptx.fence.proxy_tensormap_release", "fence.proxy.tensormap::generic.release")
+_READ = InstructionForms(
     "ptx.fence.proxy_async_generic_release_read",
     "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read",
 )

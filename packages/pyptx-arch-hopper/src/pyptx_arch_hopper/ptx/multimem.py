@@ -9,7 +9,7 @@ from pyptx_arch_hopper.ptx.orders import copied_bytes, present
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 
@@ -22,13 +22,13 @@ Values: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
 
 _LENGTHS = (2, 4, 8)
-_COPY = Instruction("ptx.multimem.cp.async_.bulk", "multimem.cp.async.bulk")
-_REDUCE = Instruction("ptx.multimem.cp.reduce.bulk", "multimem.cp.reduce.async.bulk")
-_LOAD = Instruction("ptx.multimem.ld_reduce", "multimem.ld_reduce")
-_STORE = Instruction("ptx.multimem.st", "multimem.st")
-_STORE_ASYNC = Instruction("ptx.multimem.st_async", "multimem.st.async")
-_RED = Instruction("ptx.multimem.red", "multimem.red")
-_RED_ASYNC = Instruction("ptx.multimem.red_async", "multimem.red.async")
+_COPY = InstructionForms("ptx.multimem.cp.async_.bulk", "multimem.cp.async.bulk")
+_REDUCE = InstructionForms("ptx.multimem.cp.reduce.bulk", "multimem.cp.reduce.async.bulk")
+_LOAD = InstructionForms("ptx.multimem.ld_reduce", "multimem.ld_reduce")
+_STORE = InstructionForms("ptx.multimem.st", "multimem.st")
+_STORE_ASYNC = InstructionForms("ptx.multimem.st_async", "multimem.st.async")
+_RED = InstructionForms("ptx.multimem.red", "multimem.red")
+_RED_ASYNC = InstructionForms("ptx.multimem.red_async", "multimem.red.async")
 
 
 class MultimemCopy:
@@ -191,7 +191,7 @@ def _order(sem: str | None, scope: str | None) -> str | None:
     return None if sem == "weak" and scope is not None else sem
 
 
-def _vector(instruction: Instruction, value: Values) -> tuple[str | None, object]:
+def _vector(instruction: InstructionForms, value: Values) -> tuple[str | None, object]:
     if isinstance(value, Reg):
         return None, value
     registers = list(cast("Sequence[Reg]", value))

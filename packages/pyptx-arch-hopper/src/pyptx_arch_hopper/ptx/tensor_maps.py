@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 from pyptx_ir.isa.patterns import compile_row
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["TensorMaps", "tensormap"]
 
 _BYTES = 128
-_REPLACE = Instruction("ptx.tensormap.replace", "tensormap.replace.tile")
-_COPY = Instruction("ptx.tensormap.cp_fenceproxy", "tensormap.cp_fenceproxy")
+_REPLACE = InstructionForms("ptx.tensormap.replace", "tensormap.replace.tile")
+_COPY = InstructionForms("ptx.tensormap.cp_fenceproxy", "tensormap.cp_fenceproxy")
 
 
 class TensorMaps:

@@ -21,7 +21,7 @@ from pyptx_arch_hopper.matrices import (
 from pyptx_arch_hopper.products import find_form, forms
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import ptx_type
+from pyptx_dsl.instructions.instruction_forms import ptx_type
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice

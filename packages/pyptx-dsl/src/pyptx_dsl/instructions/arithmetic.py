@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack, cast, overload
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.spelling import Instruction, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.instructions.wrapper import Binary, BinaryOrTernary, Modifiers, Ternary, Unary, Wrapper
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -184,8 +184,8 @@ class MultiplyAdd(Wrapper):
 mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; of integers the low half unless `mode` says otherwise.")
 
 
-_DP4A = Instruction("ptx.dp4a", "dp4a")
-_DP2A = Instruction("ptx.dp2a", "dp2a")
+_DP4A = InstructionForms("ptx.dp4a", "dp4a")
+_DP2A = InstructionForms("ptx.dp2a", "dp2a")
 
 
 def dp4a(atype: PtxType, btype: PtxType, dst: Reg, a: object, b: object, c: object, *, pred: Reg | None = None) -> Reg:

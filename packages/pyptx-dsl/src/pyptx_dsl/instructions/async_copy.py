@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.completion import provided
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.spelling import Instruction
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncCopy", "AsyncCopyMbarrier", "Copy", "cp"]
 
 _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
-_COPIES = {cache: Instruction(f"ptx.cp.async_.{cache}", f"cp.async.{cache}") for cache in _SIZES}
-_ARRIVE = Instruction("ptx.cp.async_.mbarrier.arrive", "cp.async.mbarrier.arrive")
+_COPIES = {cache: InstructionForms(f"ptx.cp.async_.{cache}", f"cp.async.{cache}") for cache in _SIZES}
+_ARRIVE = InstructionForms("ptx.cp.async_.mbarrier.arrive", "cp.async.mbarrier.arrive")
 
 
 class AsyncCopyMbarrier:

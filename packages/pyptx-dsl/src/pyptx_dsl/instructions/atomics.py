@@ -11,7 +11,7 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import ptx_type
+from pyptx_dsl.instructions.instruction_forms import ptx_type
 from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.wrapper import Binary, Quaternary, Ternary, Unary, Wrapper
 from pyptx_dsl.trace_context import active
 
@@ -134,7 +134,7 @@ class Lop3(Wrapper):
 lop3 = Lop3("lop3", "Any function of three bits, by its truth table.")
 
 
-_SHF = Instruction("ptx.shf", "shf")
+_SHF = InstructionForms("ptx.shf", "shf")
 
 
 def shf(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.spelling import Instruction, choice, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -100,7 +100,7 @@ def selp(
     return dst
 
 
-_SLCT = Instruction("ptx.slct", "slct")
+_SLCT = InstructionForms("ptx.slct", "slct")
 
 
 def slct(

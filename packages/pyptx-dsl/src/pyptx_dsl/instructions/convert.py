@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.compare import literal
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import choice, ptx_type
+from pyptx_dsl.instructions.instruction_forms import choice, ptx_type
 from pyptx_dsl.trace_context import active
 from pyptx_ir.plugins.caches import until_plugins_change
 

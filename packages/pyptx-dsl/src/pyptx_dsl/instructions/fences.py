@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.completion import provided
 from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.spelling import Instruction, choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
 
-_FENCE = Instruction("ptx.fence", "fence")
-_ALIAS = Instruction("ptx.fence.proxy.alias_sys", "fence.proxy.alias")
-_MEMBAR = Instruction("ptx.membar", "membar")
+_FENCE = InstructionForms("ptx.fence", "fence")
+_ALIAS = InstructionForms("ptx.fence.proxy.alias_sys", "fence.proxy.alias")
+_MEMBAR = InstructionForms("ptx.membar", "membar")
 
 
 class FenceProxy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction, choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.instructions.wrapper import Binary, Unary
 from pyptx_dsl.trace_context import active
 
@@ -60,7 +60,7 @@ copysign = Binary(
     "The magnitude of `b` with the sign of `a`.",
 )
 
-_TEST = Instruction("ptx.testp", "testp")
+_TEST = InstructionForms("ptx.testp", "testp")
 
 
 @emits(property="op")

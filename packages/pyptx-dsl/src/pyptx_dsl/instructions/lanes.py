@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import PipeRef
@@ -37,7 +37,7 @@ ALL = -1
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
-class LaneInstruction(Instruction):
+class LaneInstruction(InstructionForms):
     """An instruction between lanes: what it is called here, its operands, and CUDA's function for it."""
 
     def __init__(self, name: str, operands: str, cuda: str) -> None:

@@ -11,7 +11,7 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.fragments import fragment
-from pyptx_dsl.instructions.spelling import Instruction, choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b8, b16, s4, s8
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["ldmatrix", "movmatrix", "stmatrix"]
 
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-_LOAD = Instruction("ptx.ldmatrix", "ldmatrix")
-_STORE = Instruction("ptx.stmatrix", "stmatrix")
+_LOAD = InstructionForms("ptx.ldmatrix", "ldmatrix")
+_STORE = InstructionForms("ptx.stmatrix", "stmatrix")
 
 
 @emits(source="source type.1")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.wait_forms import SPACE
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b64
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["Arrivals"]
 
 _CLUSTER = "shared::cluster"
-_ARRIVE = Instruction("ptx.mbarrier.arrive", "mbarrier.arrive")
-_DROP = Instruction("ptx.mbarrier.arrive_drop", "mbarrier.arrive_drop")
-_EXPECT = Instruction("ptx.mbarrier.expect_tx", "mbarrier.expect_tx")
-_COMPLETE = Instruction("ptx.mbarrier.complete_tx", "mbarrier.complete_tx")
+_ARRIVE = InstructionForms("ptx.mbarrier.arrive", "mbarrier.arrive")
+_DROP = InstructionForms("ptx.mbarrier.arrive_drop", "mbarrier.arrive_drop")
+_EXPECT = InstructionForms("ptx.mbarrier.expect_tx", "mbarrier.expect_tx")
+_COMPLETE = InstructionForms("ptx.mbarrier.complete_tx", "mbarrier.complete_tx")
 
 
 class Arrivals:
@@ -177,7 +177,7 @@ def _multicast(cta_mask: object | None) -> str | None:
 
 
 def _arrive(
-    instruction: Instruction, mbar: object, count: object | None, guard: Reg | None, **modifiers: str | bool | None
+    instruction: InstructionForms, mbar: object, count: object | None, guard: Reg | None, **modifiers: str | bool | None
 ) -> Reg:
     trace = active(repr(instruction))
     words = instruction.words(**modifiers)
@@ -187,7 +187,7 @@ def _arrive(
 
 
 def _count_bytes(
-    instruction: Instruction,
+    instruction: InstructionForms,
     mbar: object,
     tx_count: object,
     cta_mask: object | None,

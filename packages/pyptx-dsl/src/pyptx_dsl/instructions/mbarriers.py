@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Unpack
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
-from pyptx_dsl.instructions.spelling import Instruction
 from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
 from pyptx_dsl.registers.operands import AddressOperand, PipeRef, as_integer
 from pyptx_dsl.registers.register import Reg
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
 
 _BYTES = 8
-_INIT = Instruction("ptx.mbarrier.init", "mbarrier.init")
-_INVAL = Instruction("ptx.mbarrier.inval", "mbarrier.inval")
-_CHECK_LAYOUT = Instruction("ptx.mbarrier.check_layout", "mbarrier.check_layout")
-_PENDING = Instruction("ptx.mbarrier.pending_count", "mbarrier.pending_count")
+_INIT = InstructionForms("ptx.mbarrier.init", "mbarrier.init")
+_INVAL = InstructionForms("ptx.mbarrier.inval", "mbarrier.inval")
+_CHECK_LAYOUT = InstructionForms("ptx.mbarrier.check_layout", "mbarrier.check_layout")
+_PENDING = InstructionForms("ptx.mbarrier.pending_count", "mbarrier.pending_count")
 
 
 class Mbarrier(Arrivals):

@@ -9,7 +9,7 @@ from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import from_name
@@ -33,15 +33,15 @@ Registers: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
 
 _VECTORS = {2: "v2", 4: "v4", 8: "v8"}
-_LD = Instruction("ptx.ld", "ld")
-_LDU = Instruction("ptx.ldu", "ldu")
-_ST = Instruction("ptx.st", "st")
-_PREFETCH = Instruction("ptx.prefetch", "prefetch")
-_DISCARD = Instruction("ptx.discard", "discard")
-_APPLY_PRIORITY = Instruction("ptx.applypriority", "applypriority")
-_IS_SPACE = Instruction("ptx.isspacep", "isspacep")
-_FRACTIONAL = Instruction("ptx.createpolicy.fractional", "createpolicy.fractional")
-_RANGE = Instruction("ptx.createpolicy.range_", "createpolicy.range")
+_LD = InstructionForms("ptx.ld", "ld")
+_LDU = InstructionForms("ptx.ldu", "ldu")
+_ST = InstructionForms("ptx.st", "st")
+_PREFETCH = InstructionForms("ptx.prefetch", "prefetch")
+_DISCARD = InstructionForms("ptx.discard", "discard")
+_APPLY_PRIORITY = InstructionForms("ptx.applypriority", "applypriority")
+_IS_SPACE = InstructionForms("ptx.isspacep", "isspacep")
+_FRACTIONAL = InstructionForms("ptx.createpolicy.fractional", "createpolicy.fractional")
+_RANGE = InstructionForms("ptx.createpolicy.range_", "createpolicy.range")
 
 
 @emits(cache_policy="policy", readonly="proxy_readonly")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.fragments import Fragment, held, limits_of, shape_name, shares_of
-from pyptx_dsl.instructions.spelling import Instruction, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.registers.operands import lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Fragment", "Mma", "SparseMma", "mma"]
 
 
-_DENSE = Instruction("ptx.mma.sync", "mma.sync.aligned")
-_SPARSE = Instruction("ptx.mma.sp.sync", "mma.sp.sync.aligned")
-_ORDERED = Instruction("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned")
+_DENSE = InstructionForms("ptx.mma.sync", "mma.sync.aligned")
+_SPARSE = InstructionForms("ptx.mma.sp.sync", "mma.sp.sync.aligned")
+_ORDERED = InstructionForms("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned")
 Scale: TypeAlias = "Reg | tuple[Reg, Sequence[object]]"
 """The factors of a matrix's blocks: a register, perhaps with the byte and the lane that are chosen."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.spelling import Instruction
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["alloca", "stackrestore", "stacksave"]
 
-_ALLOCATE = Instruction("ptx.alloca", "alloca")
-_SAVE = Instruction("ptx.stacksave", "stacksave")
-_RESTORE = Instruction("ptx.stackrestore", "stackrestore")
+_ALLOCATE = InstructionForms("ptx.alloca", "alloca")
+_SAVE = InstructionForms("ptx.stacksave", "stacksave")
+_RESTORE = InstructionForms("ptx.stackrestore", "stackrestore")
 
 
 def alloca(dtype: PtxType, dst: Reg, size: object, align: int | None = None, *, pred: Reg | None = None) -> Reg:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.spelling import Instruction, choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.spelling import Types
+    from pyptx_dsl.instructions.instruction_forms import Types
     from pyptx_dsl.registers.register import Reg
 
 __all__ = ["istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"]
@@ -57,7 +57,7 @@ sust = Texture("sust", "Store into a surface: `b` as bytes, `p` formatted.")
 sured = Texture("sured", "Combine a value with an element of a surface: `b` at a byte, `p` at an element.")
 suq = Texture("suq", "Ask what a surface is; `query` names the attribute.")
 
-_IS_TYPE = Instruction("ptx.istypep", "istypep")
+_IS_TYPE = InstructionForms("ptx.istypep", "istypep")
 
 
 @emits(kind="type")

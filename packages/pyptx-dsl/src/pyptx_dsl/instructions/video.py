@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from pyptx_dsl.instructions.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.spelling import Types
+    from pyptx_dsl.instructions.instruction_forms import Types
     from pyptx_dsl.registers.register import Reg
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.spelling import Instruction, choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.types import pred
 from pyptx_ir.syntax import nodes
@@ -64,7 +64,7 @@ GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FOR
 """The forms with `pred`."""
 
 
-_POLLS = {kind: Instruction(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
+_POLLS = {kind: InstructionForms(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
 
 
 class WaitOptions(TypedDict, total=False):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.fragments import held, shape_name, shares_of
-from pyptx_dsl.instructions.spelling import Instruction, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import f16
 from pyptx_ir.fragments import wmma_fragment
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Wmma", "wmma"]
 
 Which: TypeAlias = Literal["a", "b", "c", "d"]
-_LOAD = Instruction("ptx.wmma.load", "wmma.load")
-_STORE = Instruction("ptx.wmma.store", "wmma.store")
-_MMA = Instruction("ptx.wmma.mma", "wmma.mma")
+_LOAD = InstructionForms("ptx.wmma.load", "wmma.load")
+_STORE = InstructionForms("ptx.wmma.store", "wmma.store")
+_MMA = InstructionForms("ptx.wmma.mma", "wmma.mma")
 
 
 class Wmma:
@@ -130,7 +130,7 @@ class Wmma:
 
 
 def _moved(
-    instruction: Instruction,
+    instruction: InstructionForms,
     which: Which,
     shape: Sequence[int],
     dtype: PtxType,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
-from pyptx_dsl.instructions.spelling import Instruction, Types, types_of
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, Types, types_of
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType
@@ -77,7 +77,7 @@ def _line(form: RowForm) -> str:
     return f"    {form.syntax}    {'; '.join(slots)}".rstrip()
 
 
-class Wrapper(Instruction):
+class Wrapper(InstructionForms):
     """An instruction as a function; the base of those that take one to four sources.
 
     Keywords are the modifiers of the form for the type. `pred` guards the instruction. Where the manual names several

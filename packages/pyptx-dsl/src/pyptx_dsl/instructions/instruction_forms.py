@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.instructions.row_forms import RowForm
 
-__all__ = ["Instruction", "Types", "choice", "ptx_type", "types_of"]
+__all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
 
 _PARTNERS = {"sem": "scope", "scope": "sem"}
 """Keywords that go together."""
@@ -49,7 +49,7 @@ def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
     return tuple([ptx_type(each, what) for each in listed])
 
 
-class Instruction:
+class InstructionForms:
     """An instruction, out of whose rows a call chooses a form: its types, and what it asks for by keywords.
 
     `head` are the words that each of its forms begins with, `"cp.async.bulk"`. A value of a keyword that does not exist
