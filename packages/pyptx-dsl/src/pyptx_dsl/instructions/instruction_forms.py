@@ -94,6 +94,7 @@ class InstructionForms:
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
         """Return what `words` returns, and the form: that which has all that is asked for, and least beside it."""
+        self._refuse_other_values(modifiers)
         types = None if dtype is None else types_of(dtype, self._what)
         names, asked = None if types is None else self._names(types), _asked(modifiers)
         fitting = [form for form in self.forms if form.has_types(names)]
@@ -105,6 +106,12 @@ class InstructionForms:
         closest = _closest(self._taking(f"{self!r}{said}", fitting, asked), asked)
         _refuse_incomplete(f"{self!r}{said}", closest, names, asked)
         return closest[0].words(names, asked), closest[0]
+
+    def _refuse_other_values(self, modifiers: Mapping[str, object]) -> None:
+        """Raise OperandError for a value of a keyword that is neither a word nor a switch, such as a register."""
+        for keyword, value in modifiers.items():
+            if not isinstance(value, str | bool | None):
+                choice(keyword, value, self.choices(keyword) or ("True", "False"))
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
         """Return the words of the types: that of an instruction of untyped bits is one of their width."""
