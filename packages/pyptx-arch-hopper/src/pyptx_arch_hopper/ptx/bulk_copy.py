@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.ptx.boxes import BoxCopy, TensorReductions
-from pyptx_arch_hopper.ptx.orders import copied_bytes, present
+from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pyptx_arch_hopper.ptx.orders import copied_bytes, present
+from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_arch_hopper.ptx.orders import present
+from pyptx_arch_hopper.ptx.operands import present
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address

@@ -1,4 +1,4 @@
-"""What bulk copies have in common: cache policies, sizes."""
+"""Operands of bulk copies: those that may be left out, and sizes."""
 
 from __future__ import annotations
 
