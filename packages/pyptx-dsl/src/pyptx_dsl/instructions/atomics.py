@@ -47,6 +47,10 @@ class _Atomic(Wrapper):
 
         return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 
+    def _words(self, dtype: PtxType, value: object, policy: Reg | None, **order: str | bool | None) -> tuple[str, ...]:
+        """Return the words for a value, which may be a vector, and for a space, an order, a scope and `noftz`."""
+        return self.words(dtype, op=self.operation, vec=_vector(value), cache_hint=policy is not None, **order)
+
     def _issue(
         self,
         dtype: PtxType,
@@ -90,16 +94,7 @@ class AtomOperation(_Atomic):
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
             raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
-        words = self.words(
-            checked,
-            op=self.operation,
-            space=space,
-            sem=sem,
-            scope=scope,
-            noftz=noftz,
-            vec=_vector(b),
-            cache_hint=cache_policy is not None,
-        )
+        words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)
         self._issue(checked, words, (target, as_address(addr)), (b,), cache_policy, pred)
         return dst
 
@@ -147,16 +142,7 @@ class RedOperation(_Atomic):
     ) -> None:
         """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
         checked = ptx_type(dtype, repr(self))
-        words = self.words(
-            checked,
-            op=self.operation,
-            space=space,
-            sem=sem,
-            scope=scope,
-            noftz=noftz,
-            vec=_vector(b),
-            cache_hint=cache_policy is not None,
-        )
+        words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)
         self._issue(checked, words, (as_address(addr),), (b,), cache_policy, pred)
 
 
