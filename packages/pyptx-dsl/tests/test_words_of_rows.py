@@ -141,6 +141,9 @@ WRONG: dict[str, Callable[[Bench], object]] = {
     "ptx.mma.sync has no form for f32.f32.f32.f32": lambda b: ptx.mma.sync(
         shape=(16, 8, 8), dtype_d=f32, dtype_a=f32, dtype_b=f32, dtype_c=f32, d=b.four, a=b.four, b=b.four, c=b.four
     ),
+    "wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 has no spelling without .aligned": lambda b: ptx.wmma.load(
+        "a", shape=(16, 16, 16), dtype="bf16", dst=b.words, src=b.a, aligned=False
+    ),
     "ptx.tex of f32.s32 needs one of": lambda b: ptx.tex((f32, s32), b.four, ptx.tensor_addr("t", [b.a])),
     "ptx.vadd has no form for u32": lambda b: ptx.vadd(u32, b.a, b.a, b.a),
     "kind='texture'": lambda b: ptx.istypep("texture", b.p, b.w),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.fragments import held, shape_name, shares_of
 from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
@@ -119,6 +120,7 @@ class Wmma:
         modifiers |= {"a_layout": a_layout, "b_layout": b_layout, "satfinite": satfinite}
         modifiers |= {"bit_op": bit_op, "rounding": rounding}
         words, form = _MMA.chosen(types, **modifiers)
+        _refuse_unaligned(words, aligned=aligned)
         shares = shares_of(form, words)
         values: dict[Which, Fragment] = {"d": d, "a": a, "b": b, "c": c}
         registers = [held(which, value, shares[which]) for which, value in values.items()]
@@ -140,8 +142,15 @@ def _moved(
     """Return the words of a load or store, and the registers; raise OperandError for a matrix that does not exist."""
     modifiers |= {"which": which, "shape": shape_name(shape)}
     words, form = instruction.chosen(dtype, **modifiers)
+    _refuse_unaligned(words, aligned=bool(modifiers["aligned"]))
     share = shares_of(form, words)["r"]
     return words, held("dst" if instruction is _LOAD else "src", value, share)
+
+
+def _refuse_unaligned(words: tuple[str, ...], *, aligned: bool) -> None:
+    """Raise OperandError if there is no spelling without `.aligned` and one is asked for."""
+    if not aligned and "aligned" in words:
+        raise OperandError(f"{'.'.join(words)} has no spelling without .aligned", hint="leave aligned= out")
 
 
 wmma = Wmma()
