@@ -141,7 +141,8 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
+        together = " and ".join(asked)
+        raise OperandError(f"{what} has no form with {together} together", hint="its docstring lists its forms")
 
     def _having(self, keyword: str, known: tuple[str, ...]) -> str:
         """Say which types have a modifier, or else which modifiers there are."""

@@ -14,6 +14,7 @@ from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.registers.texts import text as text_of
 from pyptx_dsl.types import pred
 from pyptx_ir.syntax import nodes
 
@@ -90,9 +91,9 @@ class WaitOptions(TypedDict, total=False):
 
 def spelled(opcode: str, text: str) -> tuple[str, ...]:
     """Return the words of an opcode; raise OperandError for another one."""
-    words = tuple(text.split("."))
+    words = tuple(text_of(f"{opcode}=", text).split("."))
     if words[0] != opcode or len(words) < 2:
-        raise OperandError(f"{opcode}={text!r} spells no {opcode}")
+        raise OperandError(f"{opcode}={text!r} spells no {opcode}", hint=f'as in "{opcode}.b32"')
     return words
 
 
@@ -149,7 +150,9 @@ class Waiting:
             ("label", self.label, "again:"),
         ):
             if value is not None and step not in steps:
-                raise OperandError(f"{keyword}= names nothing in this form of wait")
+                raise OperandError(
+                    f"{keyword}= names nothing in this form of wait", hint=f"forms that take it: {_with(step)}"
+                )
         if "selp" in steps and self.result is None:
             raise OperandError("this form of wait puts its answer into a register", hint="name it: result=…")
         if isinstance(self.done, str) and not row.scoped:
@@ -195,6 +198,10 @@ class Waiting:
         """Branch back where the answer is 0, whichever way it was compared."""
         failed = self.failed
         self.branch(self.label, failed if failed is None or self.setp[1] != "ne" else ~failed)
+
+
+def _with(step: str) -> str:
+    return ", ".join(name for name, form in FORMS.items() if step in form.steps)
 
 
 _STEPS: Mapping[str, Callable[[Waiting], None]] = {

@@ -34,11 +34,15 @@ class Statements:
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
-        if self.section is not None:
-            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
+        self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
         self.body.append(replace(node, lead=_lead(comment, said, self._usual(node)), raw=raw))
+
+    def refuse_section(self) -> None:
+        """Raise ControlFlowError if a section is open, in which no statement can stand."""
+        if self.section is not None:
+            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
 
     def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
         """Put a function with its body behind the others; its spelling is that of its header."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import UndefinedLabelError
-from pyptx_dsl.origin import show
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
 from pyptx_dsl.tracing.leads import usual_lead
+from pyptx_dsl.tracing.names import numbered
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
 from pyptx_ir.isa.targets import find_target
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
 _DYNAMIC = "dyn_smem"
+_BRANCHES = frozenset({"bra", "brx"})
 
 
 Line: TypeAlias = "tuple[int, int, Site | None]"
@@ -109,10 +110,9 @@ def _check_labels(trace: Trace) -> None:
     """Raise UndefinedLabelError for the first branch to a label that its scope does not see."""
     for scope in (trace.prologue, trace.root_scope):
         for name, site in _lost_branches(scope, frozenset()):
-            frames = trace.recorder.frames(site)
             raise UndefinedLabelError(
                 f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
-                where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
+                where=trace.recorder.where(site),
                 hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
             )
 
@@ -123,10 +123,20 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
-        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra" and node.operands:
-            target = node.operands[-1]
-            if isinstance(target, tree.Symbol) and target.name not in visible:
-                yield target.name, site
+        elif isinstance(node, nodes.BranchTargets) or (
+            isinstance(node, nodes.Instruction) and node.opcode[0] in _BRANCHES
+        ):
+            yield from [(name, site) for name in _targets(node) if name not in visible]
+
+
+def _targets(node: nodes.Instruction | nodes.BranchTargets) -> Iterator[str]:
+    """Yield the labels that a branch names, the list of one, or a list of branches."""
+    if isinstance(node, nodes.BranchTargets):
+        for target in node.targets:
+            stem, _, count = target.rstrip(">").partition("<")
+            yield from numbered(stem, int(count) if count else None)
+    elif node.operands and isinstance(label := node.operands[-1], tree.Symbol):
+        yield label.name
 
 
 @dataclass(frozen=True, slots=True)
