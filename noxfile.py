@@ -57,7 +57,7 @@ RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resour
 SCALED = (  # tests that take a share by default, and everything in the session `kernels`
     "tests/example_kernels", "tests/mutations", "tests/simulated", "tests/test_gpu_probes.py",
     "packages/pyptx-arch-hopper/tests", "packages/pyptx-sim/tests", "tests/test_instruction_table.py",
-    "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py",
+    "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py", "tests/test_inversion.py",
     "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py",
     "tests/end_to_end/test_corpus_styles.py", "tests/wild/test_corpus.py",
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",

@@ -63,9 +63,9 @@ def bra(label: str, *, pred: Reg | None = None, uni: bool = False) -> None:
     active("ptx.bra").emit(words, (tree.Symbol(identifier(label, "a label")),), pred)
 
 
-def ret(*, pred: Reg | None = None) -> None:
-    """Emit `ret;`."""
-    active("ptx.ret").emit(("ret",), (), pred)
+def ret(*, uni: bool = False, pred: Reg | None = None) -> None:
+    """Emit `ret{.uni};`."""
+    active("ptx.ret").emit(("ret", "uni") if uni else ("ret",), (), pred)
 
 
 def exit_(*, pred: Reg | None = None) -> None:
@@ -83,9 +83,9 @@ def brkpt(*, pred: Reg | None = None) -> None:
     active("ptx.brkpt").emit(("brkpt",), (), pred)
 
 
-def pmevent(number: int, *, pred: Reg | None = None) -> None:
-    """Emit `pmevent number;`: trigger the performance monitor events 0 to 15."""
-    active("ptx.pmevent").emit(("pmevent",), (number,), pred)
+def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None:
+    """Emit `pmevent{.mask} number;`: trigger a performance monitor event, 0 to 15, or those of a mask of 16 bits."""
+    active("ptx.pmevent").emit(("pmevent", "mask") if mask else ("pmevent",), (number,), pred)
 
 
 # --- conditions -------------------------------------------------------------------------------------

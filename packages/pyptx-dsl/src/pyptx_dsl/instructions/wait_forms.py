@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.registers.texts import text as text_of
 from pyptx_dsl.types import pred
@@ -65,6 +65,9 @@ GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FOR
 """The forms with `pred`."""
 
 
+_POLLS = {kind: InstructionForms(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
+
+
 class WaitOptions(TypedDict, total=False):
     """The keywords of `wait` beside `pred`; `ptx.mbarrier.wait` says what they mean."""
 
@@ -94,10 +97,9 @@ def spelled(opcode: str, text: str) -> tuple[str, ...]:
     return words
 
 
-def poll_words(kind: str, order: tuple[str, ...], space: str | None, *, parity: bool) -> tuple[str, ...]:
-    """Return the opcode of a poll; `space` is None for generic addresses."""
-    where = () if space is None else (choice("space", space, (SPACE, "shared")),)
-    return ("mbarrier", kind, *(("parity",) if parity else ()), *order, *where, "b64")
+def poll_words(kind: str, **modifiers: str | bool | None) -> tuple[str, ...]:
+    """Return the opcode of a poll, `try_wait` or `test_wait`; `space` is None for generic addresses."""
+    return _POLLS[choice("poll", kind, tuple(_POLLS))].words(**modifiers)
 
 
 @dataclass(slots=True)
