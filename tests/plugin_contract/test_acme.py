@@ -132,6 +132,22 @@ assert frob(x).tolist() == expected
     run(script)
 
 
+def test_its_rule_of_the_transpiler_is_used_and_proved(run: Run) -> None:
+    script = r"""
+from pyptx.codegen import transpile
+from pyptx_ir.plugins.manager import manager
+head = ".version 8.5\n.target acme_1\n.address_size 64\n\n.visible .entry k()\n{\n\t.reg .b32 %r<3>;\n\n"
+source = head + "\tacme.frob.b32 %r2, %r1;\n\tret;\n}\n"
+done = transpile(source, manager().sugar_rules())
+names = {"__name__": "printed"}
+exec(done.text, names)
+assert done.applied["acme_frob"] == 1
+assert "ptx.acme.frob(r[2], r[1])" in done.text
+assert names["module"].ptx() == source
+"""
+    run(script)
+
+
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
     script = KERNEL.replace("arch=ARCH", 'arch="acme_1", launch={"acme_zeal": "much"}')
     printed = run(f"{script}\nprint(frob.declaration.attributes)")

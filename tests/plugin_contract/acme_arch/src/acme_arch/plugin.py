@@ -14,7 +14,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.plugins import LaunchAttribute, Semantics
+    from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
@@ -61,3 +61,11 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_ir.plugins import LaunchAttribute
 
     return (LaunchAttribute("acme_zeal", 63, "choice", "how hard to frob", choices=("little", "much")),)
+
+
+@hookimpl
+def pyptx_sugar_rules() -> Sequence[SugarRule]:
+    """Return how the transpiler says acme.frob."""
+    from acme_arch.sugar import FROBS
+
+    return (FROBS,)

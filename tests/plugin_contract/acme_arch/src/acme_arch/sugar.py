@@ -1,0 +1,45 @@
+"""How the transpiler says acme.frob: by its function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins import SugarRule
+from pyptx_transpile import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile import Plan
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Slot
+    from pyptx_transpile.rows import Body
+
+
+def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each acme.frob."""
+    for at in range(body.start, body.end):
+        node = body.instruction(at)
+        if node is not None and node.opcode == ("acme", "frob", "b32"):
+            yield _claim(at)
+
+
+def _claim(at: int) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.deviation(at)
+        node = printer.body.branch(at)
+        operands = [printer.values.expression(each, node.opcode) for each in node.operands]
+        if node.guard is not None:
+            operands.append(f"pred={printer.guard(node.guard)}")
+        printer.page.line(f"ptx.acme.frob({', '.join(operands)})")
+
+    return Claim("acme_frob", at, at + 1, write, opens=0)
+
+
+FROBS = SugarRule(
+    name="acme_frob",
+    summary="acme.frob by its function",
+    before="acme.frob.b32 %r2, %r1;",
+    after="ptx.acme.frob(r[2], r[1])",
+    find=find,
+)
