@@ -234,11 +234,11 @@ def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | 
 
 
 def _place(what: str, values: tuple[object, ...]) -> tuple[int, int, int]:
-    numbers = [as_integer(value) for value in values]
-    if len(numbers) != 3 or None in numbers or any((number or 0) < 0 for number in numbers):
-        raise OperandError(f"{what}({', '.join(map(repr, values))}) takes three numbers")
-    file, row, column = (number or 0 for number in numbers)
-    return file, row, column
+    match [as_integer(value) for value in values]:
+        case [int(file), int(row), int(column)] if min(file, row, column) >= 0:
+            return file, row, column
+        case _:
+            raise OperandError(f"{what}({', '.join(map(repr, values))}) takes three numbers")
 
 
 def file_(file_idx: int, filename: str) -> None:

@@ -9,6 +9,7 @@ from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
 from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,12 +38,12 @@ class Statements:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
-        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+        self.body.append(rewritten(node, self._lead(node, comment, said), raw))
 
     def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
         """Put a function with its body behind the others; its spelling is that of its header."""
         raw = None if said.spelling is None else _header(node, said.spelling)
-        self.body.append(replace(node, lead=self._lead(node, comment, said), raw=raw))
+        self.body.append(rewritten(node, self._lead(node, comment, said), raw))
 
     def open_section(self) -> tuple[str, Deviation]:
         """Take lines of data from now on; return what was said of the section."""
@@ -74,7 +75,7 @@ class Statements:
         if comment or said is not AS_USUAL:
             raw = None if said.spelling is None else spelled(node, said.spelling)
             lead = nodes.lead_of(node) if said.lead is None else said.lead
-            node = replace(node, lead=lead if not comment else f"\n{comment}{lead.lstrip()}", raw=raw)
+            node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)
         self.section.append(node)
 
     def _lead(self, node: nodes.Statement, comment: str, said: Deviation) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ForeignRegisterError
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.operands import Operand
+
+
+@lru_cache(maxsize=8)
+def numbered(stem: str, count: int) -> tuple[str, ...]:
+    """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    return tuple([f"{stem}{number}" for number in range(count)])
 
 
 class Handle:

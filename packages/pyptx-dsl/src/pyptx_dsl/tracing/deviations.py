@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyptx_dsl.errors import ControlFlowError, SpellingError
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 from pyptx_ir.values import Value, value
 
 
@@ -24,7 +23,7 @@ class Deviation(Value):
         """
         raw = None if self.spelling is None else spelled(node, self.spelling)
         lead = before + (nodes.lead_of(node) if self.lead is None else self.lead)
-        return replace(node, lead=lead, raw=node.raw if raw is None else raw)
+        return rewritten(node, lead, node.raw if raw is None else raw)
 
 
 AS_USUAL = Deviation()

@@ -7,7 +7,7 @@ reordered, removed or added but declarations and, if asked for, `.loc`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import UndefinedLabelError
@@ -20,6 +20,7 @@ from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import SharedVariable
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,8 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, lines, table)
     if 0 < len(head) < len(body):
-        body[len(head)] = replace(body[len(head)], lead="\n" + nodes.lead_of(body[len(head)]))
+        first = body[len(head)]
+        body[len(head)] = rewritten(first, "\n" + nodes.lead_of(first), first.raw)
         before, within, site = lines[len(head)]
         lines[len(head)] = (before + 1, within, site)
     close = trace.root_scope.close_comment + trace.root_scope.close_lead

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
+from pyptx_dsl.registers.handle import numbered
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pyptx_dsl.registers.handle import Handle
+    from pyptx_dsl.tracing.checker import Declared
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
 
@@ -77,7 +79,7 @@ class Names:
 
     __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels")
 
-    def __init__(self, kernel: str, declared: dict[str, str]) -> None:
+    def __init__(self, kernel: str, declared: Declared) -> None:
         """Start with the name of the entry; `declared` is the checker's."""
         self.labels: set[str] = set()
         self._kernel = kernel
@@ -88,8 +90,7 @@ class Names:
 
     def surround(self, declared: Mapping[str, str]) -> None:
         """Know the names of the module around the function, which may be hidden, and are nobody else's."""
-        self._declared.update(declared)
-        self._taken.update(declared)
+        self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
         """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""
@@ -101,7 +102,7 @@ class Names:
 
     def refuse(self, name: str) -> None:
         """Raise DuplicateNameError for a name that is held anywhere."""
-        if name in self._taken:
+        if self.has(name):
             raise self._duplicate(name)
 
     def claim_parameter(self, name: str, kind: str) -> None:
@@ -160,7 +161,7 @@ class Names:
 
     def has(self, name: str) -> bool:
         """Tell whether a variable, parameter or label of that name has been declared."""
-        return name in self._taken
+        return name in self._taken or name in self._declared.around
 
     def enter(self) -> None:
         """Open a scope."""
@@ -185,7 +186,7 @@ class Names:
                 self._declared[name] = before
 
     def _free(self, stem: str, number: int) -> tuple[str, int]:
-        while f"{stem}{number}" in self._taken:
+        while self.has(f"{stem}{number}"):
             number += 1
         return f"{stem}{number}", number
 
@@ -195,7 +196,10 @@ class Names:
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:
     """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
-    return [name for each in declarators for name in numbered(each.name, each.count)]
+    names = list[str]()
+    for each in declarators:
+        names += (each.name,) if each.count is None else numbered(each.name, each.count)
+    return names
 
 
 def variable_kind(node: Variable) -> str:
@@ -212,11 +216,6 @@ def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]
     yield names, f"{node.vector}.{node.type}"
     for letters in _COMPONENTS[node.vector]:
         yield [f"{name}.{letter}" for name in names for letter in letters], node.type
-
-
-def numbered(stem: str, count: int | None) -> list[str]:
-    """Return the names of `stem<count>`, or the one name."""
-    return [stem] if count is None else [f"{stem}{number}" for number in range(count)]
 
 
 def register_names(operand: tree.Operand) -> Iterator[str]:

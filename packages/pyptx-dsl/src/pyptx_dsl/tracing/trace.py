@@ -26,7 +26,7 @@ from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_ir.syntax.drafts import instruction
+from pyptx_ir.syntax.drafts import instruction, rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -369,11 +369,7 @@ def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Re
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
-    if node.lead == lead:
-        return node
-    from dataclasses import replace
-
-    return replace(node, lead=lead)
+    return node if node.lead == lead else rewritten(node, lead, node.raw)
 
 
 @contextmanager
