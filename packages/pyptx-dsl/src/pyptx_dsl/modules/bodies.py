@@ -16,6 +16,7 @@ from pyptx_dsl.tracing.trace import Trace, tracing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyptx_dsl.origin import Recorder
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_ir.syntax import nodes
 
@@ -38,13 +39,15 @@ def traced(
     header: nodes.Function,
     declared: Mapping[str, str],
     platform: Platform,
+    recorder: Recorder,
     *,
     unchecked: bool,
 ) -> Finished:
-    """Run `function` and return the body; `declared` is what the module's names are."""
+    """Run `function` and return the body; `declared` is what the module's names are, `recorder` keeps its sites."""
     _refuse_arguments(function, header.name)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
+    trace.recorder = recorder
     trace.names.surround(declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
+from pyptx_dsl import tracebacks
 from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
 from pyptx_dsl.instructions.calls import parameter
 from pyptx_dsl.instructions.directives import deviation, directive_node, trivia, word
@@ -17,12 +19,14 @@ from pyptx_dsl.origin import at_instruction, user_frame
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from types import CodeType
 
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.toolchain import Assembly, Resources
 
     Place: TypeAlias = tuple[CodeType, int, int] | None
 
@@ -66,7 +70,7 @@ class ModuleBuilder:
     exactly what they call: no register is declared and no `ret` is added that nobody wrote.
     """
 
-    __slots__ = ("_bodiless", "_platform", "_statements", "_tail", "_unchecked")
+    __slots__ = ("_bodiless", "_place", "_platform", "_statements", "_tail", "_unchecked")
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
@@ -78,6 +82,8 @@ class ModuleBuilder:
         self._tail = trivia("tail", tail)
         self._platform = Platform()
         self._bodiless: dict[str, Place] = {}
+        frame = user_frame()
+        self._place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<module>", 1)
 
     # --- what it becomes ------------------------------------------------------------------------------
 
@@ -96,6 +102,37 @@ class ModuleBuilder:
         from pyptx_ir.syntax import emit
 
         return emit(self.module())
+
+    @tracebacks.entry
+    def cubin(self) -> bytes:
+        """Return what ptxas makes of the text; cached on disk.
+
+        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise AssemblyFailed
+        at the line that ptxas refuses, ArchError for a module without a target, and ToolchainError when there is no
+        ptxas.
+        """
+        return self._assembled().cubin
+
+    @tracebacks.entry
+    def sass(self) -> str:
+        """Return the disassembled cubin: what the GPU executes."""
+        from pyptx_dsl.inspect.answers import disassembled
+
+        return disassembled(self._assembled().cubin)
+
+    @tracebacks.entry
+    def resources(self) -> dict[str, Resources]:
+        """Return registers, spills, stack and static shared memory of each entry, as ptxas reports them."""
+        return dict(self._assembled().resources)
+
+    def _assembled(self) -> Assembly:
+        from pyptx_dsl.inspect.answers import Listing, assembled
+
+        text, target = self.ptx(), self._platform.target
+        if not target:
+            raise ArchError("the module has no .target to compile it for", hint='write m.target("sm_90a") first')
+        origins = self._statements.line_origins()
+        return assembled(Listing("the module", target, text, origins, self._place, call="m.ptx()"))
 
     # --- the head -------------------------------------------------------------------------------------
 
@@ -242,17 +279,18 @@ class ModuleBuilder:
                 hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
             )
         trivia("brace", brace)
-        comment, said = self._statements.take_deviation()
+        opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
         self._statements.declare_function(head.name, head.kind, defined=True)
         frame = user_frame()
         self._bodiless[head.name] = frame and (frame.f_code, frame.f_lineno, frame.f_lasti)
 
         def define(body: Callable[[], object]) -> str:
             self._bodiless.pop(head.name, None)
-            finished = traced(body, head, self._statements.declared, self._platform, unchecked=self._unchecked)
-            self._statements.append_globals(finished.globals)
-            whole = replace(head, body=replace(finished.body, lead=brace))
-            self._statements.append_definition(whole, comment, said)
+            at = self._statements
+            finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
+            at.append_globals(finished.globals)
+            whole = replace(head, body=rewritten(finished.body, brace, None))
+            at.append_definition(whole, opening, finished.lines)
             return head.name
 
         return define
@@ -294,7 +332,7 @@ class ModuleBuilder:
         finally:
             lines = self._statements.close_section()
         node = nodes.Section(name, tuple(lines), close_lead=self._statements.closing())
-        self._statements.append_section(node, *opening)
+        self._statements.append_section(node, opening)
 
     def data(self, dtype: PtxType, *values: int | str) -> None:
         """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
+from pyptx_dsl.origin import Recorder
 from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.names import declared_names, variable_kind
+from pyptx_dsl.tracing.origins import Origins, height, line_sites
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from types import FrameType
+
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.tracing.finish import Line
+
+    Opening: TypeAlias = tuple[str, Deviation, Site]
+    """What is written in front of a statement with others inside: comments, what is said of it, and where it began."""
 
 Data = nodes.SectionData | nodes.Label
 
@@ -20,9 +30,12 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 
 
 class Statements:
-    """What a module holds so far. `declared` is what its names are, as the instruction checker asks."""
+    """What a module holds so far. `declared` is what its names are, as the instruction checker asks.
 
-    __slots__ = ("_defined", "_next", "body", "declared", "section")
+    `recorder` keeps where in the user's Python each statement was written, for `line_origins`.
+    """
+
+    __slots__ = ("_defined", "_inside", "_next", "_section_sites", "_sites", "body", "declared", "recorder", "section")
 
     def __init__(self) -> None:
         """Start empty."""
@@ -31,6 +44,10 @@ class Statements:
         self.declared: dict[str, str] = {}
         self._defined: set[str] = set()
         self._next = NextStatement()
+        self.recorder = Recorder()
+        self._sites: list[Site] = []
+        self._section_sites: list[Site] = []
+        self._inside: dict[int, Sequence[Line]] = {}
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
@@ -38,19 +55,47 @@ class Statements:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
-        self.body.append(rewritten(node, self._lead(node, comment, said), raw))
+        self._put(rewritten(node, self._lead(node, comment, said), raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to look at the caller's stack
 
-    def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
-        """Put a function with its body behind the others; its spelling is that of its header."""
+    def append_definition(self, node: nodes.Function, opening: Opening, lines: Sequence[Line]) -> None:
+        """Put a function with its body, which takes these lines, behind the others; its spelling is its header's."""
+        comment, said, site = opening
         raw = None if said.spelling is None else _header(node, said.spelling)
-        self.body.append(rewritten(node, self._lead(node, comment, said), raw))
+        self._put(rewritten(node, self._lead(node, comment, said), raw), site, lines)
 
-    def open_section(self) -> tuple[str, Deviation]:
+    def open_section(self) -> Opening:
         """Take lines of data from now on; return what was said of the section."""
         if self.section is not None:
             raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
-        self.section = []
-        return self._next.take()
+        self.section, self._section_sites = [], []
+        return self.opening(sys._getframe(1))  # noqa: SLF001  as above
+
+    def opening(self, frame: FrameType) -> Opening:
+        """Take what was said of a statement whose beginning is written here, in the call of `frame`."""
+        return (*self._next.take(), self.site(frame))
+
+    def site(self, frame: FrameType) -> Site:
+        """Return where in the user's Python a method was called."""
+        return self.recorder.innermost(frame)
+
+    def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Line] = ()) -> None:
+        """Put a finished statement behind the others."""
+        if inside:
+            self._inside[len(self.body)] = inside
+        self.body.append(node)
+        self._sites.append(site)
+
+    def line_origins(self) -> Origins:
+        """Return which Python wrote each line of the text of what there is so far."""
+        from pyptx_ir.syntax import emit
+
+        number, sites = 1, dict[int, "Site"]()
+        for index, (node, site) in enumerate(zip(self.body, self._sites, strict=True)):
+            before, whole, inside = nodes.lead_of(node).count("\n"), emit(node).count("\n"), self._inside.get(index, ())
+            within = whole - before - height(inside)
+            sites.update(line_sites(number, ((before, within, site), *inside)))
+            number += whole
+        return Origins(sites, self.recorder)
 
     def close_section(self) -> list[Data]:
         """Take statements again; return the lines of the section."""
@@ -62,10 +107,16 @@ class Statements:
         comment, said = self._next.take()
         return (f"\n{comment}" if comment else "\n") if said.lead is None else comment + said.lead
 
-    def append_section(self, node: nodes.Section, comment: str, said: Deviation) -> None:
+    def append_section(self, node: nodes.Section, opening: Opening) -> None:
         """Put a section behind the others; its spelling is all before its `{`."""
+        comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
-        self.body.append(replace(node, lead=self._lead(node, comment, said), head=head))
+        inside = [
+            (nodes.lead_of(row).count("\n"), row.raw.count("\n") if row.raw else 0, own)
+            for row, own in zip(node.body, self._section_sites, strict=True)
+        ]
+        closing = ((node.close_lead or "").count("\n"), 0, site)
+        self._put(replace(node, lead=self._lead(node, comment, said), head=head), site, (*inside, closing))
 
     def append_data(self, node: Data) -> None:
         """Put a line into the open section."""
@@ -77,6 +128,7 @@ class Statements:
             lead = nodes.lead_of(node) if said.lead is None else said.lead
             node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)
         self.section.append(node)
+        self._section_sites.append(self.site(sys._getframe(1)))  # noqa: SLF001  as above
 
     def _lead(self, node: nodes.Statement, comment: str, said: Deviation) -> str:
         """Return what stands in front of a statement: the lead of its place and the comments, or what was said."""

@@ -377,11 +377,11 @@ def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it behind, whatever happens inside."""
     if trace.statement_count:
         raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
-    token = ACTIVE.set(trace)
+    token, outside = ACTIVE.set(trace), trace.recorder.root
     trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  who traces is no user frame, nor is anything behind
     try:
         yield trace
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = None  # a kept frame would keep all its variables
+        trace.recorder.root = outside  # mostly None: a kept frame would keep all its variables
