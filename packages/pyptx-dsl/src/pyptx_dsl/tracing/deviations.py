@@ -52,6 +52,13 @@ class NextStatement:
         self._deviation = deviation
         self.waiting = True
 
+    def take_spelling(self) -> str | None:
+        """Take the spelling alone, for a statement that is not complete when it comes."""
+        spelling = self._deviation.spelling
+        if spelling is not None:
+            self._deviation = Deviation(self._deviation.lead, None, self._deviation.unchecked)
+        return spelling
+
     def end(self) -> str:
         """Return the comments behind the last statement; raise ControlFlowError for what is said of no statement."""
         if self._deviation is not AS_USUAL:

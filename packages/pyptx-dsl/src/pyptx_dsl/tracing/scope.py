@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.tracing.deviations import Deviation
+
 if TYPE_CHECKING:
     from pyptx_dsl.origin import Site
     from pyptx_dsl.registers.offsets import OffsetSlot
@@ -23,3 +25,8 @@ class Scope:
         self.sites: list[Site] = []
         self.close_comment = ""
         self.close_lead = "\n" if indent == 1 else lead
+
+    def spell(self, node: nodes.Instruction, spelling: str) -> None:
+        """Give one of the last instructions a spelling; raise SpellingError for one that does not read as it."""
+        index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
+        self.nodes[index] = Deviation(node.lead, spelling).of(node)

@@ -81,7 +81,7 @@ class Trace:
         self._lead = "\n\t"
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
-        self._check: Callable[[nodes.Instruction], None] = self._checks
+        self.check: Callable[[nodes.Instruction], None] = self._checks
         self._closed = False
         self._promises = 0
         self._append = self.root_scope.nodes.append
@@ -95,7 +95,7 @@ class Trace:
             operands = lower_selected(operands, self, opcode)
         lowered = self.lowered(operands, opcode)
         node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
-        self._check(node)
+        self.check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
@@ -158,11 +158,15 @@ class Trace:
         """Say something of the next statement, or of the brace that comes next."""
         self._next.deviate(deviation)
         if deviation.unchecked:
-            self._check = _unchecked
+            self.check = _unchecked
+
+    def take_spelling(self) -> str | None:
+        """Take the spelling that is said of the next statement, to be given to `Scope.spell` when that is complete."""
+        return self._next.take_spelling()
 
     def check_nothing(self) -> None:
         """Hold no instruction against the table."""
-        self._check = self._checks = _unchecked
+        self.check = self._checks = _unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -185,7 +189,7 @@ class Trace:
 
     def _undress(self) -> tuple[str, Deviation]:
         """Take what is said of the next statement."""
-        self._check = self._checks
+        self.check = self._checks
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
