@@ -79,7 +79,17 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         if region.name in shared.places
     )
     head_of_module = (*shared.globals, *trace.globals)
+    _let_go(trace)
     return Finished(block, head_of_module, shared.bytes, tuple(lines), trace.statement_count, named)
+
+
+def _let_go(trace: Trace) -> None:
+    """Part a trace from its registers: then what nobody holds is freed at once, and not by the garbage collector."""
+    for slot in trace.offsets.values():
+        slot.narrow.slot = None
+    trace.offsets.clear()
+    trace.root_scope.nodes.clear()
+    trace.names.let_go()
 
 
 def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTable | None) -> Iterator[nodes.Statement]:

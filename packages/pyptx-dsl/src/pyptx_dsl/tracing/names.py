@@ -126,6 +126,10 @@ class Names:
         """Note the registers whose names the innermost scope declares."""
         self._scopes[-1].registers.extend(registers)
 
+    def let_go(self) -> None:
+        """Forget the registers, whose trace has ended."""
+        self._scopes[0].registers.clear()
+
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
         """Hide the registers of outer scopes that have one of these names."""
         for outer in self._scopes[:-1]:
