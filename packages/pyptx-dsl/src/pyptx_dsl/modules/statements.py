@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
 from pyptx_dsl.origin import Recorder
-from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_dsl.tracing.origins import Origins, height, line_sites
 from pyptx_ir.syntax import nodes
@@ -122,8 +122,8 @@ class Statements:
         """Put a line into the open section."""
         if self.section is None:
             raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
-        comment, said = self.take_deviation()
-        if comment or said is not AS_USUAL:
+        if self._next.waiting:
+            comment, said = self.take_deviation()
             raw = None if said.spelling is None else spelled(node, said.spelling)
             lead = nodes.lead_of(node) if said.lead is None else said.lead
             node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)

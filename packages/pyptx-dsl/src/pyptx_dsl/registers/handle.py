@@ -22,6 +22,13 @@ def numbered(stem: str, count: int) -> tuple[str, ...]:
     return tuple([f"{stem}{number}" for number in range(count)])
 
 
+@lru_cache(maxsize=1 << 14)
+def _operand(name: str) -> Operand:
+    """Return the operand of a register; all functions have a `%r1`, and share it."""
+    # The tree tells registers from other names by the %, as the parser does.
+    return register(name) if name[:1] == "%" else Symbol(name)
+
+
 class Handle:
     """A register of one trace; `slot` is set where its value is an offset that also has a 64-bit form."""
 
@@ -37,8 +44,7 @@ class Handle:
         self.dtype = dtype
         self.trace = trace
         self.slot = slot
-        # The tree tells registers from other names by the %, as the parser does.
-        self.operand: Operand = register(name) if name[:1] == "%" else Symbol(name)
+        self.operand = _operand(name)
 
     @property
     def name(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyptx_dsl.errors import ControlFlowError, SpellingError
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
@@ -27,6 +29,9 @@ class Deviation(Value):
 
 
 AS_USUAL = Deviation()
+
+
+_GAP = re.compile(r"[ \t]+")
 
 
 class NextStatement:
@@ -76,6 +81,8 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     """Return a spelling that, with `behind`, reads as exactly this statement; raise SpellingError for any other."""
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements, spell
 
+    if _GAP.sub(" ", spelling) == spell(node) and '"' not in spelling:
+        return spelling  # other gaps than canonical text has, between the same words and marks: most spellings
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:

@@ -129,12 +129,12 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     """Yield the targets of branches to labels that neither the scope nor one around it defines."""
     visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
     for node, site in zip(scope.nodes, scope.sites, strict=True):
-        if isinstance(node, Scope):
-            yield from _lost_branches(node, visible)
-        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra" and node.operands:
-            target = node.operands[-1]
+        if isinstance(node, nodes.Instruction):
+            target = node.operands[-1] if node.opcode[0] == "bra" and node.operands else None
             if isinstance(target, tree.Symbol) and target.name not in visible:
                 yield target.name, site
+        elif isinstance(node, Scope):
+            yield from _lost_branches(node, visible)
 
 
 @dataclass(frozen=True, slots=True)
