@@ -366,7 +366,7 @@ def kernels(session: nox.Session) -> None:
 
 @nox.session
 def wild(session: nox.Session) -> None:
-    """Fetch published wheels that hold PTX, read, write and check the modules in them, and ask ptxas about errors."""
+    """Fetch published wheels that hold PTX; read, write, rebuild and check the modules, and ask ptxas about errors."""
     newest = f"{TOOL_WHEELS['ptxas']}>=13.0"  # what is in wheels may be newer than the ptxas on PATH
     install(session, "pip", *group("wild"), "cuda-pathfinder>=1.2", newest)
     session.run("python", "-m", "tests.wild", *session.posargs)

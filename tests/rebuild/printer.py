@@ -1,215 +1,175 @@
-"""A parsed module as Python that calls public names only, a statement a line; no sugar, no raw text.
+"""A module as Python that calls public names only, a statement a line; no sugar, no raw text.
 
-`written=True` also prints what no statement has by itself: its white space, and a spelling that is not canonical.
+What the tree leaves open of white space and spelling is left open: `ptx.written` is printed for the rest alone.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pyptx_dsl.naming import to_ptx, to_python
-from pyptx_ir.syntax import nodes, spell
+from pyptx import ptx
+from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_ir.syntax.spelling import header
 
-from .arguments import Registers, arguments_of, constant, function, parameters, texts, variable
+from .calls import Code, call, constant, dtype, expression, header, variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
 DEEPEST = 12  # `with` blocks in one another; CPython compiles no more than 20
 PART = 500  # statements of a body that are compiled together
-HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n\ninst = ptx.inst\n"
+HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n"
 
-# What is written for a statement, behind `m.` or `ptx.`.
-SIMPLE: dict[type, Callable[[Any], str]] = {
-    nodes.Version: lambda node: f"version({node.major}, {node.minor})",
-    nodes.Target: lambda node: f"target({texts(node.names)})",
-    nodes.AddressSize: lambda node: f"address_size({node.bits})",
-    nodes.File: lambda node: f"file({node.index}, {node.name!r}, {node.timestamp}, {node.size})",
-    nodes.Alias: lambda node: f"alias({node.name!r}, {node.aliasee!r})",
-    nodes.Pragma: lambda node: f"pragma({texts(node.values)})",
-    nodes.Empty: lambda _: "empty()",
-    nodes.Label: lambda node: f"label({node.name!r})",
-    nodes.SectionData: lambda node: f"data({node.type}, {', '.join(map(constant, node.values))})",
-    nodes.Directive: lambda node: f"directive({arguments_of(node)}, terminated={node.terminated})",
-    nodes.CallTargets: lambda node: f"calltargets({texts(node.targets)})",
-    nodes.BranchTargets: lambda node: f"branchtargets({texts(node.targets)})",
-    nodes.CallPrototype: lambda node: f"callprototype({parameters(node, 'ptx.parameter')})",
-    nodes.Loc: lambda node: f"loc({node.file}, {node.line}, {node.column}{inlined(node.inlined_at)})",
-    nodes.Function: lambda node: f"declare({node.kind!r}, {node.name!r}, {function(node)})",
+# What is called for a statement, behind `m.` or `ptx.`.
+CALLS: dict[type, Callable[[Any], Code]] = {
+    nodes.Version: lambda node: call("version", node.major, node.minor),
+    nodes.Target: lambda node: call("target", *node.names),
+    nodes.AddressSize: lambda node: call("address_size", node.bits),
+    nodes.File: lambda node: call("file", node.index, node.name, node.timestamp, node.size),
+    nodes.Alias: lambda node: call("alias", node.name, node.aliasee),
+    nodes.Pragma: lambda node: call("pragma", *node.values),
+    nodes.Empty: lambda _: call("empty"),
+    nodes.Label: lambda node: call("label", node.name),
+    nodes.SectionData: lambda node: call("data", dtype(node.type), *map(constant, node.values)),
+    nodes.Directive: lambda node: call(
+        "directive", node.name, *map(constant, node.arguments), terminated=node.terminated
+    ),
+    nodes.CallTargets: lambda node: call("calltargets", *node.targets),
+    nodes.BranchTargets: lambda node: call("branchtargets", *node.targets),
+    nodes.CallPrototype: lambda node: header("callprototype", node=node),
+    nodes.Loc: lambda node: call("loc", node.file, node.line, node.column, **inlined(node.inlined_at)),
+    nodes.Variable: variable,
+    nodes.Function: lambda node: header("declare", node.kind, node.name, node=node),
 }
 
 
-def printed(module: nodes.Module, *, unchecked: bool = False, written: bool = False) -> list[str]:
-    """Return the text of the Python, in parts that may be compiled one by one."""
-    printer = Printer(written=written)
-    tail = f", tail={module.tail!r}" if written else ""
+def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
+    """Yield the Python, in parts that may be compiled one by one."""
+    yield f"{HEAD}m = {call('module', unchecked=unchecked, tail=module.tail)}\n"
     for node in module.body:
-        printer.module_statement(node)
-    printer.cut()
-    return [f"{HEAD}m = module(unchecked={unchecked}{tail})\n", *printer.parts]
+        match node:
+            case nodes.Function(body=nodes.Block() as block):
+                yield from definition(node, block)
+            case nodes.Section():
+                yield from section(node)
+            case _:
+                yield lines(*said("m", node.lead, node.raw), f"m.{CALLS[type(node)](node)}")
 
 
-class Printer:
-    """Lines of Python so far; `parts` are finished."""
+def lines(*given: str) -> str:
+    """Return lines as a text."""
+    return "".join([f"{line}\n" for line in given])
 
-    def __init__(self, *, written: bool) -> None:
-        """Start at the beginning of a module."""
-        self.registers = Registers()
-        self.written = written
+
+def said(owner: str, lead: str | None, spelling: str | None = None) -> list[str]:
+    """Return the line that says how the next statement is written, if that is not left open."""
+    if lead is None and spelling is None:
+        return []
+    return [call(f"{owner}.written", lead=lead, spelling=spelling)]
+
+
+def section(node: nodes.Section) -> Iterator[str]:
+    """Yield a debugging section."""
+    opening = said("m", node.lead, None if node.head is None else f".section{node.head}")
+    body = [line for each in node.body for line in (*said("m", each.lead, each.raw), f"m.{CALLS[type(each)](each)}")]
+    body += said("m", node.close_lead)
+    yield lines(*opening, f"with {call('m.section', node.name)}:", *[f"    {line}" for line in body or ["pass"]])
+
+
+def definition(node: nodes.Function, block: nodes.Block) -> Iterator[str]:
+    """Yield a function: all but the end of a long body as functions of their own, in front of it."""
+    body = Body(block)
+    for number, part in enumerate(body.parts):
+        yield lines(f"def part_{number}():", *part)
+    yield lines(
+        *said("m", node.lead, node.raw),
+        f"@{header(f'm.{node.kind}', node.name, node=node, brace=block.lead)}",
+        "def body():",
+        *[f"    part_{number}()" for number in range(len(body.parts))],
+        *body.lines,
+        "    pass",
+    )
+
+
+class Body:
+    """The statements of a function as Python: `parts` of many lines each, and the `lines` behind them."""
+
+    def __init__(self, block: nodes.Block) -> None:
+        """Print a body."""
+        self.names: ChainMap[str, Code] = ChainMap()
+        self.parts: list[list[str]] = []
         self.lines: list[str] = []
-        self.parts: list[str] = []
-        self.indent = self.variables = self.functions = 0
-
-    def add(self, line: str) -> None:
-        """Print a line at the indentation of this place."""
-        self.lines.append("    " * self.indent + line)
-
-    def cut(self) -> None:
-        """End a part."""
-        self.parts.append("\n".join(self.lines) + "\n")
-        self.lines = []
-
-    def say(self, owner: str, lead: str, raw: str | None = None, canonical: str | None = None) -> None:
-        """Print what is said of the next statement."""
-        if self.written:
-            spelling = "" if raw is None or raw == canonical else f", spelling={raw!r}"
-            self.add(f"{owner}.written(lead={lead!r}{spelling})")
-
-    # --- module level -----------------------------------------------------------------------------------
-
-    def module_statement(self, node: nodes.Statement) -> None:
-        """Print a statement of the module."""
-        if isinstance(node, nodes.Section):
-            self.section(node)
-            return
-        self.say("m", node.lead, node.raw, header(node) if isinstance(node, nodes.Function) else spell(node))
-        if isinstance(node, nodes.Function) and node.body is not None:
-            self.definition(node, node.body)
-        elif isinstance(node, nodes.Variable):
-            self.add(f"m.var({node.space!r}, {variable(node, 'm')})")
-        else:
-            self.add(f"m.{SIMPLE[type(node)](node)}")
-
-    def section(self, node: nodes.Section) -> None:
-        """Print a debugging section."""
-        self.say("m", node.lead, f".section{node.head or f' {node.name}'}")
-        self.add(f"with m.section({node.name!r}):")
-        self.indent += 1
-        for line in node.body:
-            self.say("m", line.lead, line.raw, spell(line))
-            self.add(f"m.{SIMPLE[type(line)](line)}")
-        self.say("m", node.close_lead)
-        self.lines += [] if node.body else ["    pass"]
-        self.indent -= 1
-
-    def definition(self, node: nodes.Function, body: nodes.Block) -> None:
-        """Print a function: all but the end of a long body as functions of their own, in front of it."""
-        said, self.lines = self.lines, []
-        self.functions += 1
-        self.indent += 1
-        self.registers.enter()
-        names = self.body(body.body)
-        self.say("ptx", body.close_lead)
-        self.registers.leave()
-        self.indent -= 1
-        last, self.lines = self.lines, said
-        brace = f", brace={body.lead!r}" if self.written else ""
-        self.add(f"@m.{node.kind}({node.name!r}, {function(node)}{brace})")
-        self.lines += [f"def body_{self.functions}():", *[f"    {name}()" for name in names], *(shared(last) or last)]
-        self.lines += ["    pass"] if not names and not last else []
-        self.cut()
-
-    def body(self, body: Sequence[nodes.Statement]) -> list[str]:
-        """Print the statements of a body; return the names of the parts that are functions of their own."""
-        names: list[str] = []
-        for node in body:
+        self.indent = 1
+        self.variables = 0
+        for node in block.body:
             self.statement(node)
             if len(self.lines) >= PART:
-                names.append(f"body_{self.functions}_{len(names)}")
-                self.lines = [f"def {names[-1]}():", *(shared(self.lines) or self.lines)]
-                self.cut()
-        return names
+                self.parts.append(self.lines)
+                self.lines = []
+        self.add(*said("ptx", block.close_lead))
 
-    # --- bodies -----------------------------------------------------------------------------------------
+    def add(self, *given: str) -> None:
+        """Print lines at the indentation of this place."""
+        self.lines += ["    " * self.indent + line for line in given]
 
     def statement(self, node: nodes.Statement) -> None:
-        """Print a statement of a body."""
-        if isinstance(node, nodes.Block):
-            self.block(node)
-            return
-        self.say("ptx", node.lead, node.raw, spell(node) if self.written else None)
+        """Print a statement."""
+        self.add(*said("ptx", node.lead, node.raw))
         match node:
+            case nodes.Block():
+                self.block(node)
             case nodes.Instruction():
                 self.instruction(node)
             case nodes.RegisterDeclaration():
                 self.declaration(node)
-            case nodes.Variable():
-                self.add(f"ptx.var({node.space!r}, {variable(node, 'ptx')})")
             case _:
-                self.add(f"ptx.{SIMPLE[type(node)](node)}")
+                self.add(f"ptx.{CALLS[type(node)](node)}")
 
     def block(self, node: nodes.Block) -> None:
         """Print a scope; what nests deep has no indentation."""
         nested = self.indent < DEEPEST
-        self.say("ptx", node.lead)
         self.add("with ptx.scope():" if nested else "ptx.open_scope()")
-        self.registers.enter()
+        self.names = self.names.new_child()
         self.indent += nested
         for inner in node.body:
             self.statement(inner)
-        self.say("ptx", node.close_lead)
-        if nested and not node.body:
-            self.add("pass")
+        self.add(*said("ptx", node.close_lead), "pass" if nested else "ptx.close_scope()")
         self.indent -= nested
-        self.registers.leave()
-        if not nested:
-            self.add("ptx.close_scope()")
+        self.names = self.names.parents
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction."""
-        operands = [self.registers.expression(each, node.opcode) for each in node.operands]
+        operands = [expression(each, self.names, node.opcode) for each in node.operands]
+        predicate = None
         if node.guard is not None:
-            guard = tree.Register(node.guard.register)
-            operands.append(f"pred={self.registers.expression(tree.Negated(guard) if node.guard.negated else guard)}")
-        self.add(f"{opcode(node.opcode)}({', '.join(operands)})")
+            register = tree.Register(node.guard.register)
+            predicate = expression(tree.Negated(register) if node.guard.negated else register, self.names)
+        self.add(call(function(node.opcode), *operands, pred=predicate))
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`, and give each of its names a variable."""
-        variables = list[str]()
-        for each in node.names:
-            self.variables += 1
-            variables.append(f"r{self.variables}")
-            self.registers.declare(each.name, each.count, variables[-1])
-        more = f", vector={node.vector and node.vector[1:]}, align={node.alignment})"
-        match node.names:
-            case (nodes.RegisterName(name, int(count)),):
-                self.add(f"{variables[0]} = reg.bank({name!r}, {node.type}, {count}{more}")
-            case names:
-                listed = ", ".join(repr(each.name if each.count is None else (each.name, each.count)) for each in names)
-                self.add(f"{', '.join(variables)}, = reg.declare({node.type}, {listed}{more}")
+        """Print a `.reg`, and give each of its names a variable that all parts know."""
+        variables = [f"r{self.variables + number}" for number in range(len(node.names))]
+        self.variables += len(variables)
+        for each, held in zip(node.names, variables, strict=True):
+            if each.count is None:
+                self.names[each.name] = Code(held)
+            self.names.update({f"{each.name}{n}": Code(f"{held}[{n}]") for n in range(each.count or 0)})
+        given = [each.name if each.count is None else (each.name, each.count) for each in node.names]
+        vector = None if node.vector is None else int(node.vector[1:])
+        declared = call("reg.declare", dtype(node.type), *given, vector=vector, align=node.alignment)
+        self.add(f"global {', '.join(variables)}", f"{', '.join(variables)}, = {declared}")
 
 
-def shared(lines: list[str]) -> list[str]:
-    """Return the lines of a part, if it assigns variables, that are then known to the parts behind it."""
-    names = [line.strip().partition(" = reg.")[0].rstrip(",") for line in lines if " = reg." in line]
-    return [f"    global {', '.join(names)}", *lines] if names else []
+@cache
+def function(opcode: tuple[str, ...]) -> str:
+    """Return what emits an instruction: `ptx.inst.add.s32`."""
+    return repr(ptx.inst[".".join(opcode)])
 
 
-def opcode(words: tuple[str, ...]) -> str:
-    """Return the words of an instruction as attributes or, where they are none, as text."""
-    attributes = [to_python(word) for word in words]
-    plain = all(
-        name.isidentifier() and to_ptx(name) == word and (name[0] != "_" or name[1:2].isdecimal())
-        for name, word in zip(attributes, words, strict=True)
-    )
-    return f"inst.{'.'.join(attributes)}" if plain else f"inst[{'.'.join(words)!r}]"
-
-
-def inlined(at: nodes.InlinedAt | None) -> str:
+def inlined(at: nodes.InlinedAt | None) -> dict[str, object]:
     """Return the keywords of the tail of a `.loc`."""
     if at is None:
-        return ""
-    name = f"({at.function_label!r}, {at.offset})"
-    return f", function_name={name}, inlined_at=({at.file}, {at.line}, {at.column})"
+        return {}
+    return {"function_name": (at.function_label, at.offset), "inlined_at": (at.file, at.line, at.column)}

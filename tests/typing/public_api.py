@@ -16,6 +16,7 @@ from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Sem
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.nodes import Instruction, Module
+from pyptx_ir.syntax.style import Style
 
 
 def reading() -> None:
@@ -171,6 +172,8 @@ def modules() -> None:
     m.func("f", maxntid=1.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  threads are whole
     assert_type(m.ptx(), str)
     assert_type(m.module(), Module)
+    assert_type(m.ptx(style="nvcc"), str)
+    assert_type(m.ptx(style=Style()), str)
 
 
 def declared_registers() -> None:

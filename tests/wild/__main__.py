@@ -1,4 +1,7 @@
-"""Hold laws L1 and L2 on the PTX inside published wheels, and check it: what ptxas accepts has no error.
+"""Hold the laws of syntax and of rebuilding on the PTX inside published wheels, and check it against ptxas.
+
+Every module is read, written and read again (`laws`), rebuilt from Python that calls public names alone (`rebuilding`),
+and checked: what ptxas accepts has no error (`checks`).
 
     python -m tests.wild                       five wheels, at most 100 modules of each
     python -m tests.wild --all                 every module of them
@@ -6,8 +9,9 @@
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
-Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached. Exits with 1 if a law is broken,
-ptxas accepts what the check refuses, a wheel can't be had, or a wheel holds no PTX.
+Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached. The five wheels take half an
+hour, most of it for rebuilding. Exits with 1 if a law is broken, ptxas accepts what the check refuses, a wheel can't be
+had, or a wheel holds no PTX.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from pathlib import Path
 
 from .checks import Checked, check
 from .laws import judge
+from .rebuilding import Rebuilt, rebuild
 from .wheels import FetchError, Sample, fetch, take
 
 WHEELS = ("nvidia-nccl-cu13", "torchvision", "xgboost", "warp-lang", "numba-cuda")
@@ -57,14 +62,17 @@ def report(sample: Sample, keep: Path | None) -> int:
     faults = 0
     size = parsing = emitting = 0.0
     checked: list[Checked] = []
+    rebuilt: list[Rebuilt] = []
     for module in sample.modules:
         name = f"{module.file}#{module.digest[:12]}"
         outcome = judge(module.text, name)
-        checked.append(check(module.text, name))
+        verdict = check(module.text, name)
+        checked.append(verdict)
+        rebuilt.append(rebuild(module.text, name, unchecked=verdict.refused or verdict.retired))
         size += len(module.text) / 1e6
         parsing += outcome.parsing
         emitting += outcome.emitting
-        for fault in filter(None, (outcome.fault, checked[-1].fault)):
+        for fault in filter(None, (outcome.fault, verdict.fault, rebuilt[-1].fault)):
             faults += 1
             say(f"  {module.file} {module.digest[:12]}: {fault}")
             if keep is not None:
@@ -73,6 +81,7 @@ def report(sample: Sample, keep: Path | None) -> int:
     rates = f"parsed at {size / (parsing or 1e-9):.1f} MB/s, emitted at {size / (emitting or 1e-9):.0f} MB/s"
     say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults; {rates}")
     say(f"  {checks(checked, size)}")
+    say(f"  {rebuildings(rebuilt, size)}")
     if not sample.modules:
         say("  a wheel without PTX proves nothing: name another version")
         return 1
@@ -87,6 +96,15 @@ def checks(checked: list[Checked], size: float) -> str:
     warnings = sum(one.warnings for one in checked)
     line = f"checked at {size / (seconds or 1e-9):.1f} MB/s: {len(wrong)} modules with errors"
     return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings"
+
+
+def rebuildings(rebuilt: list[Rebuilt], size: float) -> str:
+    """Return the line that says what the modules are when they are written by hand."""
+    statements = sum(one.statements for one in rebuilt)
+    deviating = sum(one.deviating for one in rebuilt)
+    seconds = sum(one.seconds for one in rebuilt)
+    share = 100 * deviating / (statements or 1)
+    return f"rebuilt at {size / (seconds or 1e-9):.1f} MB/s: {share:.1f} % of {statements} statements deviate"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -21,13 +21,15 @@ _OLDEST = 75  # what a present ptxas generates code for; it reads PTX for older 
 class Checked:
     """How a check fared: errors and warnings, the first error, whether ptxas refuses the module too, and seconds.
 
-    `refused` is asked only where there are errors.
+    `refused` is asked only where there are errors. `retired` tells that the module is for a device older than the
+    instruction table, by which its instructions are not judged.
     """
 
     errors: int
     warnings: int
     first: str
     refused: bool
+    retired: bool
     seconds: float
 
     @property
@@ -45,7 +47,9 @@ def check(data: bytes, name: str) -> Checked:
     first = ""
     if errors:
         first = f"line {errors[0].line}: {errors[0].code}: {errors[0].message}"
-    return Checked(len(errors), len(found) - len(errors), first, bool(errors) and not ptxas_takes(data), seconds)
+    refused = bool(errors) and not ptxas_takes(data)
+    retired = any(one.code == "retired-target" for one in found)
+    return Checked(len(errors), len(found) - len(errors), first, refused, retired, seconds)
 
 
 def ptxas_takes(data: bytes) -> bool:

@@ -89,6 +89,13 @@ def test_attributes_spell_words(attribute: str, word: str) -> None:
     assert repr(getattr(ptx.inst.op, attribute)) == f"ptx.inst.op.{to_python(word)}"
 
 
+@pytest.mark.parametrize("words", ["add._x", "a._.b", "tex.3d", "red.async", "sp::2:4", "add.a-b"])
+def test_an_instruction_shows_as_python_that_makes_it(words: str) -> None:
+    shown = repr(ptx.inst[words])
+    assert repr(eval(shown, {"ptx": ptx})) == shown  # noqa: S307  what the line above wrote
+    assert ("[" in shown) == (words in {"add._x", "a._.b", "add.a-b"})
+
+
 PARTS = st.lists(st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=8), min_size=1, max_size=4)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import keyword
 from functools import lru_cache
 
-__all__ = ["to_ptx", "to_python"]
+__all__ = ["is_attribute", "to_ptx", "to_python"]
 
 
 @lru_cache(maxsize=4096)
@@ -37,3 +37,11 @@ def to_python(word: str) -> str:
     if attribute[:1].isdecimal():
         return f"_{attribute}"
     return f"{attribute}_" if keyword.iskeyword(attribute) else attribute
+
+
+@lru_cache(maxsize=4096)
+def is_attribute(word: str) -> bool:
+    """Tell whether a PTX word can be written as an attribute; names with an underscore in front are Python's own."""
+    attribute = to_python(word)
+    private = attribute[:1] == "_" and not attribute[1:2].isdecimal()
+    return attribute.isidentifier() and not private and to_ptx(attribute) == word

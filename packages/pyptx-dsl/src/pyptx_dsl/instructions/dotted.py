@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import CallError, NoTraceError
-from pyptx_dsl.naming import to_ptx, to_python
+from pyptx_dsl.naming import is_attribute, to_ptx, to_python
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import ACTIVE
 
@@ -66,8 +66,10 @@ class Inst:
         return None
 
     def __repr__(self) -> str:
-        """Return the expression that made this."""
-        return ".".join(["ptx.inst", *map(to_python, self._words)])
+        """Return an expression that makes this: with attributes, or where a word can be none, with the text."""
+        if all(map(is_attribute, self._words)):
+            return ".".join(["ptx.inst", *map(to_python, self._words)])
+        return f"ptx.inst[{'.'.join(self._words)!r}]"
 
     def __dir__(self) -> Sequence[str]:
         """Return the words that can follow by the instruction table, plugins' rows included; any other may, too."""

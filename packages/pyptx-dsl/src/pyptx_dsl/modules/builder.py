@@ -16,6 +16,7 @@ from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
 from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.origin import at_instruction, user_frame
+from pyptx_dsl.tracing.leads import left_open, usual_lead
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.syntax.style import Style
     from pyptx_ir.toolchain import Assembly, Resources
 
     Place: TypeAlias = tuple[CodeType, int, int] | None
@@ -39,15 +41,15 @@ def module(
     target: str | Sequence[str] | None = None,
     address_size: int | None = 64,
     unchecked: bool = False,
-    tail: str = "\n",
+    tail: str | None = None,
 ) -> ModuleBuilder:
     """Begin a module of PTX, to be written statement by statement.
 
     `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
     written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
     address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
-    `tail` is what stands behind the last statement. Raise ArchError for a target that nobody knows. Manual: "PTX Module
-    Directives".
+    `tail` is what stands behind the last statement, a newline if nothing is said. Raise ArchError for a target that
+    nobody knows. Manual: "PTX Module Directives".
     """
     builder = ModuleBuilder(unchecked=unchecked, tail=tail)
     if version is not None:
@@ -75,11 +77,11 @@ class ModuleBuilder:
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
 
-    def __init__(self, *, unchecked: bool = False, tail: str = "\n") -> None:
+    def __init__(self, *, unchecked: bool = False, tail: str | None = None) -> None:
         """Begin with nothing; see `module`."""
         self._statements = Statements()
         self._unchecked = unchecked
-        self._tail = trivia("tail", tail)
+        self._tail = None if tail is None else trivia("tail", tail)
         self._platform = Platform()
         self._bodiless: dict[str, Place] = {}
         frame = user_frame()
@@ -97,11 +99,17 @@ class ModuleBuilder:
             )
         return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
 
-    def ptx(self) -> str:
-        """Return the text of what has been written so far."""
+    def ptx(self, *, style: Style | str | None = None) -> str:
+        """Return the text of what has been written so far.
+
+        `style` gives white space and spelling to every statement of which nothing was said: one that was learnt from a
+        text (`pyptx_ir.syntax.style.learn`), or the name of a known one, as `"nvcc"`. What was said stays: by `written`
+        and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for what is no style.
+        """
         from pyptx_ir.syntax import emit
 
-        return emit(self.module())
+        module = self.module()
+        return emit(module) if style is None else emit(left_open(module), _style(style))
 
     @tracebacks.entry
     def cubin(self) -> bytes:
@@ -238,7 +246,7 @@ class ModuleBuilder:
         `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
         Function Directives: .entry".
         """
-        return self._definition(header("entry", name, params, (), options), options.get("brace", "\n"))
+        return self._definition(header("entry", name, params, (), options), options.get("brace"))
 
     def func(
         self,
@@ -251,7 +259,7 @@ class ModuleBuilder:
 
         Manual: "Kernel and Function Directives: .func".
         """
-        return self._definition(header("func", name, params, returns, options), options.get("brace", "\n"))
+        return self._definition(header("func", name, params, returns, options), options.get("brace"))
 
     def declare(
         self,
@@ -272,13 +280,14 @@ class ModuleBuilder:
         self._statements.append(node)
         return name
 
-    def _definition(self, head: nodes.Function, brace: str) -> Callable[[Callable[[], object]], str]:
+    def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[[], object]], str]:
         if not self._unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
                 f"the module has no .version and .target yet, by which {head.name!r} is checked",
                 hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
             )
-        trivia("brace", brace)
+        if brace is not None:
+            trivia("brace", brace)
         opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
         self._statements.declare_function(head.name, head.kind, defined=True)
         frame = user_frame()
@@ -289,8 +298,8 @@ class ModuleBuilder:
             at = self._statements
             finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
             at.append_globals(finished.globals)
-            whole = replace(head, body=rewritten(finished.body, brace, None))
-            at.append_definition(whole, opening, finished.lines)
+            block = finished.body if brace is None else rewritten(finished.body, brace, None)
+            at.append_definition(replace(head, body=block), opening, finished.lines)
             return head.name
 
         return define
@@ -339,8 +348,18 @@ class ModuleBuilder:
         row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
         if dtype.name not in {"b8", "b16", "b32", "b64"}:
             raise OperandError(f"a section has no data of type {dtype}", hint="b8, b16, b32 or b64")
-        self._statements.append_data(nodes.SectionData(dtype.name, row, lead="\n\t"))
+        self._statements.append_data(nodes.SectionData(dtype.name, row, lead=usual_lead(1)))
 
     def label(self, name: str) -> None:
         """Write a label of a section, `name:`."""
-        self._statements.append_data(nodes.Label(name, lead="\n"))
+        self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))
+
+
+def _style(style: object) -> Style:
+    from pyptx_ir.syntax.style import KNOWN, Style
+
+    if isinstance(style, Style):
+        return style
+    if isinstance(style, str) and style in KNOWN:
+        return KNOWN[style]
+    raise OperandError(f"{style!r} is no style", hint=f"{', '.join(KNOWN)}, or what style.learn made of a parsed text")

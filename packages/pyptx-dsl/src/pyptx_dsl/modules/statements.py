@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
 from pyptx_dsl.origin import Recorder
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
+from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_dsl.tracing.origins import Origins, height, line_sites
 from pyptx_ir.syntax import nodes
@@ -55,13 +56,14 @@ class Statements:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
-        self._put(rewritten(node, self._lead(node, comment, said), raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to look at the caller's stack
+        lead = _lead(comment, said, self._usual(node))
+        self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to see one's caller
 
     def append_definition(self, node: nodes.Function, opening: Opening, lines: Sequence[Line]) -> None:
         """Put a function with its body, which takes these lines, behind the others; its spelling is its header's."""
         comment, said, site = opening
         raw = None if said.spelling is None else _header(node, said.spelling)
-        self._put(rewritten(node, self._lead(node, comment, said), raw), site, lines)
+        self._put(rewritten(node, _lead(comment, said, self._usual(node)), raw), site, lines)
 
     def open_section(self) -> Opening:
         """Take lines of data from now on; return what was said of the section."""
@@ -105,7 +107,7 @@ class Statements:
     def closing(self) -> str:
         """Return what was said of a brace that closes."""
         comment, said = self._next.take()
-        return (f"\n{comment}" if comment else "\n") if said.lead is None else comment + said.lead
+        return _lead(comment, said, usual_lead(0))
 
     def append_section(self, node: nodes.Section, opening: Opening) -> None:
         """Put a section behind the others; its spelling is all before its `{`."""
@@ -116,7 +118,8 @@ class Statements:
             for row, own in zip(node.body, self._section_sites, strict=True)
         ]
         closing = ((node.close_lead or "").count("\n"), 0, site)
-        self._put(replace(node, lead=self._lead(node, comment, said), head=head), site, (*inside, closing))
+        whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
+        self._put(whole, site, (*inside, closing))
 
     def append_data(self, node: Data) -> None:
         """Put a line into the open section."""
@@ -130,17 +133,13 @@ class Statements:
         self.section.append(node)
         self._section_sites.append(self.site(sys._getframe(1)))  # noqa: SLF001  as above
 
-    def _lead(self, node: nodes.Statement, comment: str, said: Deviation) -> str:
-        """Return what stands in front of a statement: the lead of its place and the comments, or what was said."""
-        return self._usual(node) + comment if said.lead is None else comment + said.lead
-
-    def _usual(self, node: nodes.Statement) -> str:
+    def _usual(self, node: nodes.Statement) -> UsualLead:
         """Return the white space in front of a statement that stands here: a blank line between groups."""
         if not self.body:
-            return ""
+            return UsualLead()
         before = self.body[-1]
         same = before.__class__ is node.__class__ or (isinstance(before, _HEAD) and isinstance(node, _HEAD))
-        return "\n" if same and not (isinstance(node, nodes.Function) and node.body is not None) else "\n\n"
+        return UsualLead("\n" if same and not (isinstance(node, nodes.Function) and node.body is not None) else "\n\n")
 
     # --- what is said of the next statement -----------------------------------------------------------
 
@@ -152,10 +151,10 @@ class Statements:
         """Say something of the next statement."""
         self._next.deviate(deviation)
 
-    def tail(self, usual: str) -> str:
-        """Return what stands behind the last statement: `usual`, or the comments that no statement follows."""
+    def tail(self, said: str | None) -> str | None:
+        """Return what stands behind the last statement: what was said, or the comments that no statement follows."""
         comment = self._next.end()
-        return f"\n{comment}" if comment else usual
+        return f"\n{comment}" if comment else said
 
     def take_deviation(self) -> tuple[str, Deviation]:
         """Take what was said of the next statement: the comments, and how it deviates."""
@@ -197,6 +196,13 @@ class Statements:
             )
         if defined:
             self._defined.add(name)
+
+
+def _lead(comment: str, said: Deviation, usual: UsualLead) -> str:
+    """Return what stands in front of a statement: the white space of its place and the comments, or what was said."""
+    if said.lead is not None:
+        return comment + said.lead
+    return usual + comment if comment else usual
 
 
 def _header(node: nodes.Function, spelling: str) -> str:

@@ -18,14 +18,18 @@ class Deviation(Value):
     spelling: str | None = None
     unchecked: bool = False
 
-    def of(self, node: nodes.Statement, before: str = "") -> nodes.Statement:
-        """Return the statement as it is to be written, with `before`, a comment, in front of its lead.
+    def behind(self, comment: str, usual: str) -> str:
+        """Return what stands in front of the statement: the comments, and the lead that was said or is usual."""
+        lead = usual if self.lead is None else self.lead
+        return comment + lead if comment else lead
+
+    def of(self, node: nodes.Statement, comment: str = "") -> nodes.Statement:
+        """Return the statement as it is to be written, behind its comments.
 
         Raise SpellingError for a spelling that does not read as the same statement.
         """
         raw = None if self.spelling is None else spelled(node, self.spelling)
-        lead = before + (nodes.lead_of(node) if self.lead is None else self.lead)
-        return rewritten(node, lead, node.raw if raw is None else raw)
+        return rewritten(node, self.behind(comment, nodes.lead_of(node)), node.raw if raw is None else raw)
 
 
 AS_USUAL = Deviation()

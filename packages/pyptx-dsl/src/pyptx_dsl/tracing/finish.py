@@ -14,6 +14,7 @@ from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.origin import show
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
+from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
 from pyptx_ir.isa.targets import find_target
@@ -60,18 +61,18 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         slot.settle()
     _check_labels(trace)
     shared = _place_shared(trace)
-    head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
+    head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables]
     lines: list[Line] = [(nodes.lead_of(statement).count("\n"), 0, None) for statement in head]
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, lines, table)
     if 0 < len(head) < len(body):
         first = body[len(head)]
-        body[len(head)] = rewritten(first, "\n" + nodes.lead_of(first), first.raw)
+        body[len(head)] = rewritten(first, _below_blank_line(nodes.lead_of(first)), first.raw)
         before, within, site = lines[len(head)]
         lines[len(head)] = (before + 1, within, site)
-    close = trace.root_scope.close_comment + trace.root_scope.close_lead
-    block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
+    close = trace.root_scope.close_lead
+    block = nodes.Block(body=tuple(body), lead=usual_lead(0), close_lead=close)
     lines.append((close.count("\n"), 0, None))
     named = tuple(
         SharedVariable(region.name, shared.places[region.name][1], region.bytes)
@@ -81,6 +82,10 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     head_of_module = (*shared.globals, *trace.globals)
     _let_go(trace)
     return Finished(block, head_of_module, shared.bytes, tuple(lines), trace.statement_count, named)
+
+
+def _below_blank_line(lead: str) -> str:
+    return type(lead)("\n" + lead)  # usual leads stay usual
 
 
 def _let_go(trace: Trace) -> None:
@@ -98,9 +103,8 @@ def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTabl
         if isinstance(node, Scope):
             lines.append((node.lead.count("\n"), 0, site))
             inner = tuple(_statements(node, places, lines, table))
-            close = node.close_comment + node.close_lead
-            lines.append((close.count("\n"), 0, site))
-            yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
+            lines.append((node.close_lead.count("\n"), 0, site))
+            yield nodes.Block(body=inner, lead=node.lead, close_lead=node.close_lead)
             continue
         if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
             lead = node.lead if isinstance(node, OffsetSlot) else nodes.lead_of(node)
@@ -157,7 +161,7 @@ def _place_shared(trace: Trace) -> _Shared:
                 type="b8",
                 declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
                 alignment=region.alignment,
-                lead="\n\t",
+                lead=usual_lead(1),
             )
             for region in layout.regions
         )

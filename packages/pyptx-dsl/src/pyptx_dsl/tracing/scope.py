@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.tracing.deviations import Deviation
+from pyptx_dsl.tracing.deviations import spelled
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from pyptx_dsl.origin import Site
@@ -15,18 +16,17 @@ if TYPE_CHECKING:
 class Scope:
     """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
 
-    __slots__ = ("close_comment", "close_lead", "indent", "lead", "nodes", "sites")
+    __slots__ = ("close_lead", "indent", "lead", "nodes", "sites")
 
     def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope whose statements stand `indent` tabs deep."""
+        """Open a scope whose statements stand `indent` tabs deep; `lead` stands in front of its braces."""
         self.indent = indent
         self.lead = lead
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
         self.sites: list[Site] = []
-        self.close_comment = ""
-        self.close_lead = "\n" if indent == 1 else lead
+        self.close_lead = lead
 
     def spell(self, node: nodes.Instruction, spelling: str) -> None:
         """Give one of the last instructions a spelling; raise SpellingError for one that does not read as it."""
         index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
-        self.nodes[index] = Deviation(node.lead, spelling).of(node)
+        self.nodes[index] = rewritten(node, node.lead, spelled(node, spelling))

@@ -21,6 +21,7 @@ from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement
+from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
@@ -75,10 +76,10 @@ class Trace:
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
         self.statement_count = 0
-        self.prologue = Scope(1, "\n")
-        self.root_scope = Scope(1, "\n")
+        self.prologue = Scope(1, usual_lead(0))
+        self.root_scope = Scope(1, usual_lead(0))
         self._scopes = [self.root_scope]
-        self._lead = "\n\t"
+        self._lead = usual_lead(1)
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
         self.check: Callable[[nodes.Instruction], None] = self._checks
@@ -127,7 +128,7 @@ class Trace:
             case nodes.Label(name=name):
                 self.names.define_label(name)
                 self.label_count += 1
-                node = nodes.Label(name, lead="\n" + "\t" * (len(self._scopes) - 1), raw=node.raw)
+                node = nodes.Label(name, lead=usual_lead(len(self._scopes) - 1), raw=node.raw)
             case nodes.Variable(declarators=declarators):
                 self.names.declare(declared_names(declarators), variable_kind(node))
                 node = _placed(node, self._lead)
@@ -184,7 +185,7 @@ class Trace:
             return deviation.of(node, comment)
         if deviation.spelling is not None:
             raise ControlFlowError("an operator's instructions cannot be spelt", hint="write the instruction instead")
-        node.lead = comment + (node.lead if deviation.lead is None else deviation.lead)
+        node.lead = deviation.behind(comment, node.lead)
         return node
 
     def _undress(self) -> tuple[str, Deviation]:
@@ -299,7 +300,7 @@ class Trace:
         """Open a `{ … }` for what follows; registers stay declared at the head of the body."""
         comment, deviation = self._undress()
         inner = Scope(len(self._scopes) + 1, self._lead)
-        inner.lead = comment + (self._lead if deviation.lead is None else deviation.lead)
+        inner.lead = deviation.behind(comment, inner.lead)
         self._append(inner)
         self._append_site(self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         self._enter(inner)
@@ -315,11 +316,10 @@ class Trace:
         self._enter(self._scopes[-1])
 
     def _end(self, scope: Scope) -> None:
-        scope.close_comment, deviation = self._undress()
+        comment, deviation = self._undress()
         if deviation.spelling is not None:
             self.faults.append(ControlFlowError(f"no statement follows for the spelling {deviation.spelling!r}"))
-        if deviation.lead is not None:
-            scope.close_lead = deviation.lead
+        scope.close_lead = deviation.behind(comment, scope.close_lead)
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -352,7 +352,7 @@ class Trace:
 
     def _enter(self, scope: Scope) -> None:
         self._append, self._append_site = scope.nodes.append, scope.sites.append
-        self._lead = "\n" + "\t" * scope.indent
+        self._lead = usual_lead(scope.indent)
 
     def close(self) -> None:
         """End the trace: nothing can be appended any more."""
@@ -373,7 +373,7 @@ def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Re
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
-    return node if node.lead == lead else rewritten(node, lead, node.raw)
+    return node if node.lead is lead else rewritten(node, lead, node.raw)
 
 
 @contextmanager

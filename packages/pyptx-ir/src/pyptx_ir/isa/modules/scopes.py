@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -165,14 +166,12 @@ class Scope(dict[str, str | None]):
         return [name for number, name in self._numbers.get(stem, ()) if number < count and name in self]
 
     def _numbered(self, name: str) -> str | None:
-        stem = name.rstrip(_DIGITS)
-        ranges = self.ranges.get(stem)
-        if ranges is None or not 0 < len(name) - len(stem) <= _MOST_DIGITS:
-            return None
-        number = int(name[len(stem) :])
-        for count, kind, _ in ranges:
-            if number < count:
-                return kind
+        found = split_number(name)
+        if found is not None:
+            stem, number = found
+            for count, kind, _ in self.ranges.get(stem, ()):
+                if number < count:
+                    return kind
         return None
 
     def _numbered_at(self, name: str) -> int | None:
@@ -204,6 +203,7 @@ def _special(name: str) -> str | None:
     return None if name in known or f"{name}.x" in known else UNDECLARED  # %tid is a vector of four
 
 
+@lru_cache(maxsize=1 << 16)  # names recur from function to function
 def split_number(name: str) -> tuple[str, int] | None:
     """Read a name as a stem and a number, as ptxas does: all digits at its end are the number, `%r012` is `%r12`."""
     stem = name.rstrip(_DIGITS)

@@ -27,17 +27,28 @@ _FORM = "write an integer, a label, label+n, or label-label"
 def data(walk: Walk, node: Section) -> None:
     """Check the lines of a section."""
     labels: dict[str, int] = {}
+    right: set[tuple[str, int]] = set()  # types, and values by identity: a text has one operand for each spelling
     for line, part in enumerate(node.body, walk.at + 1):
         if isinstance(part, Label) and (before := labels.setdefault(part.name, line)) != line:
             message = f"'{part.name}' is declared already, at line {{line}}"
             walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):
             continue
-        message = next((fault for value in part.values if (fault := _fault(value, part.type))), "")
+        message = _first_fault(part, right)
         if not message and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
             message = "the address of a label stands on a line of its own"
         if message:
             walk.report(Finding("section-data", message, _FORM, word=f".{part.type}", at=line))
+
+
+def _first_fault(part: SectionData, right: set[tuple[str, int]]) -> str:
+    for value in part.values:
+        key = (part.type, id(value))
+        if key not in right:
+            if fault := _fault(value, part.type):
+                return fault
+            right.add(key)
+    return ""
 
 
 def _fault(value: Operand, type_name: str) -> str:

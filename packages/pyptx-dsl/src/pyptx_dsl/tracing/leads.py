@@ -1,0 +1,55 @@
+"""What stands in front of a statement, and whether anybody said so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class UsualLead(str):
+    """White space that the place of a statement gives, and nobody asked for: a style may give another."""
+
+    __slots__ = ()
+
+
+@cache
+def usual_lead(indent: int) -> UsualLead:
+    """Return the lead of a statement that stands `indent` tabs deep."""
+    return UsualLead("\n" + "\t" * indent)
+
+
+def left_open(module: nodes.Module) -> nodes.Module:
+    """Return a traced module in which every usual lead is None, to be written by a style."""
+    return replace(module, body=_left_open(module.body))
+
+
+def _left_open(body: Iterable[nodes.Statement]) -> tuple[nodes.Statement, ...]:
+    return tuple([_opened(node) for node in body])
+
+
+def _opened(node: nodes.Statement) -> nodes.Statement:
+    match node:
+        case nodes.Block():
+            return _block(node)
+        case nodes.Function(body=nodes.Block() as body):
+            return replace(node, lead=_said(node.lead), body=_block(body))
+        case nodes.Section():
+            # Lines of data and labels stay what they are.
+            lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
+            return replace(node, lead=_said(node.lead), body=lines, close_lead=_said(node.close_lead))
+        case _:
+            return replace(node, lead=None) if isinstance(node.lead, UsualLead) else node
+
+
+def _block(node: nodes.Block) -> nodes.Block:
+    return replace(node, lead=_said(node.lead), body=_left_open(node.body), close_lead=_said(node.close_lead))
+
+
+def _said(lead: str | None) -> str | None:
+    return None if isinstance(lead, UsualLead) else lead

@@ -1,0 +1,73 @@
+"""The laws of rebuilding on one module: whatever a compiler writes can be written by hand.
+
+The module is printed as Python that calls public names alone (`tests.rebuild.printer`), and run. What it makes is the
+same tree and, in the style that is learnt from the source, the same bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.rebuild.printer import printed
+
+from pyptx.modules import ModuleBuilder
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax import PtxSyntaxError, decode, parse, walk
+from pyptx_ir.syntax.style import learn, stripped
+
+from .laws import first_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.syntax import nodes
+    from pyptx_ir.syntax.style import Style
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """How a module fared: what broke (`""`: nothing), its statements, how many of them deviate, and seconds."""
+
+    fault: str
+    statements: int
+    deviating: int
+    seconds: float
+
+
+def rebuild(data: bytes, name: str, *, unchecked: bool = False) -> Rebuilt:
+    """Hold both laws on one module; `unchecked` is for those that the instruction table refuses."""
+    started = time.perf_counter()
+    text = decode(data)
+    try:
+        tree = parse(text, name)
+    except PtxSyntaxError as error:
+        return Rebuilt(f"does not parse: {error}", 0, 0, time.perf_counter() - started)
+    style = learn(tree)
+    python = list(printed(stripped(tree, style), unchecked=unchecked))
+    fault = _fault(python, name, text, tree, style)
+    deviating = sum(part.count(".written(") for part in python)
+    return Rebuilt(fault, sum(1 for _ in walk(tree)), deviating, time.perf_counter() - started)
+
+
+def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, style: Style) -> str:
+    """Return in what the module that the Python makes is another one, or an empty string."""
+    try:
+        module = run(python, name)
+        if module.module() != tree:
+            return "the tree that was rebuilt is another one"
+        again = module.ptx(style=style)
+    except PyptxError as error:
+        return f"cannot be rebuilt: {error}"
+    return "" if again == text else f"the bytes that were rebuilt are others: {first_difference(text, again)}"
+
+
+def run(python: Iterable[str], name: str) -> ModuleBuilder:
+    """Run what the printer wrote, and return the module that it makes."""
+    names: dict[str, object] = {}
+    for part in python:
+        exec(compile(part, f"<{name}>", "exec"), names)  # noqa: S102  what the printer wrote
+    module = names["m"]
+    assert isinstance(module, ModuleBuilder)
+    return module
