@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.arguments import alignment_of, dense_strides
@@ -16,7 +17,7 @@ from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
-from pyptx_dsl.tracing.origins import Origins, height, line_sites
+from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
 from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
-    from pyptx_dsl.origin import Recorder
-    from pyptx_dsl.tracing.finish import Line
+    from pyptx_dsl.origin import Site
 
 
 _DECLARATION = "specialize.declaration"
@@ -157,7 +157,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
     return Traced(
         module=module,
         text=text,
-        origins=_origins(text, finished.lines, tail, trace.recorder),
+        origins=Origins(partial(_line_sites, text, finished, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
         parameters=_entry_rows(declaration, maps, env),
         outputs=_outputs(declaration, env),
@@ -179,10 +179,11 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
     return head
 
 
-def _origins(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement], recorder: Recorder) -> Origins:
+def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
     """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
+    lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
-    return Origins(line_sites(text.count("\n") + 1 - behind - height(lines), lines), recorder)
+    return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
 def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:

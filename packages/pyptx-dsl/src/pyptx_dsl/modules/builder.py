@@ -299,7 +299,7 @@ class ModuleBuilder:
             finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
-            at.append_definition(replace(head, body=block), opening, finished.lines)
+            at.append_definition(replace(head, body=block), opening, finished.sites)
             return head.name
 
         return define

@@ -11,7 +11,7 @@ from pyptx_dsl.origin import Recorder
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
-from pyptx_dsl.tracing.origins import Origins, height, line_sites
+from pyptx_dsl.tracing.origins import Line, Origins, height, line_sites, lines_inside
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pyptx_dsl.origin import Site
-    from pyptx_dsl.tracing.finish import Line
 
     Opening: TypeAlias = tuple[str, Deviation, Site]
     """What is written in front of a statement with others inside: comments, what is said of it, and where it began."""
@@ -48,7 +47,7 @@ class Statements:
         self.recorder = Recorder()
         self._sites: list[Site] = []
         self._section_sites: list[Site] = []
-        self._inside: dict[int, Sequence[Line]] = {}
+        self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
@@ -59,11 +58,11 @@ class Statements:
         lead = _lead(comment, said, self._usual(node))
         self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to see one's caller
 
-    def append_definition(self, node: nodes.Function, opening: Opening, lines: Sequence[Line]) -> None:
-        """Put a function with its body, which takes these lines, behind the others; its spelling is its header's."""
+    def append_definition(self, node: nodes.Function, opening: Opening, sites: Sequence[Site | None]) -> None:
+        """Put a function behind the others; its spelling is that of its header, `sites` are those of its body."""
         comment, said, site = opening
         raw = None if said.spelling is None else _header(node, said.spelling)
-        self._put(rewritten(node, _lead(comment, said, self._usual(node)), raw), site, lines)
+        self._put(rewritten(node, _lead(comment, said, self._usual(node)), raw), site, sites)
 
     def open_section(self) -> Opening:
         """Take lines of data from now on; return what was said of the section."""
@@ -80,8 +79,8 @@ class Statements:
         """Return where in the user's Python a method was called."""
         return self.recorder.innermost(frame)
 
-    def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Line] = ()) -> None:
-        """Put a finished statement behind the others."""
+    def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Site | None] = ()) -> None:
+        """Put a finished statement behind the others, with the sites of what stands between its braces."""
         if inside:
             self._inside[len(self.body)] = inside
         self.body.append(node)
@@ -89,15 +88,19 @@ class Statements:
 
     def line_origins(self) -> Origins:
         """Return which Python wrote each line of the text of what there is so far."""
+        return Origins(self._line_sites, self.recorder)
+
+    def _line_sites(self) -> dict[int, Site]:
         from pyptx_ir.syntax import emit
 
         number, sites = 1, dict[int, "Site"]()
         for index, (node, site) in enumerate(zip(self.body, self._sites, strict=True)):
-            before, whole, inside = nodes.lead_of(node).count("\n"), emit(node).count("\n"), self._inside.get(index, ())
+            before, whole = nodes.lead_of(node).count("\n"), emit(node).count("\n")
+            inside = _inside(node, self._inside.get(index, ()))
             within = whole - before - height(inside)
             sites.update(line_sites(number, ((before, within, site), *inside)))
             number += whole
-        return Origins(sites, self.recorder)
+        return sites
 
     def close_section(self) -> list[Data]:
         """Take statements again; return the lines of the section."""
@@ -113,13 +116,8 @@ class Statements:
         """Put a section behind the others; its spelling is all before its `{`."""
         comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
-        inside = [
-            (nodes.lead_of(row).count("\n"), row.raw.count("\n") if row.raw else 0, own)
-            for row, own in zip(node.body, self._section_sites, strict=True)
-        ]
-        closing = ((node.close_lead or "").count("\n"), 0, site)
         whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
-        self._put(whole, site, (*inside, closing))
+        self._put(whole, site, (*self._section_sites, site))
 
     def append_data(self, node: Data) -> None:
         """Put a line into the open section."""
@@ -203,6 +201,17 @@ def _lead(comment: str, said: Deviation, usual: UsualLead) -> str:
     if said.lead is not None:
         return comment + said.lead
     return usual + comment if comment else usual
+
+
+def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
+    """Return the lines of what stands between the braces of a statement."""
+    match node:
+        case nodes.Function(body=nodes.Block() as block):
+            return lines_inside(block, sites)
+        case nodes.Section():
+            return lines_inside(node, sites)
+        case _:
+            return []
 
 
 def _header(node: nodes.Function, spelling: str) -> str:

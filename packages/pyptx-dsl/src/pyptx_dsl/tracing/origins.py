@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyptx_dsl.origin import Recorder, Site
-    from pyptx_dsl.tracing.finish import Line
     from pyptx_ir.plugins.rows import Frame
+
+Line: TypeAlias = "tuple[int, int, Site | None]"
+"""One statement (or brace) in the order of the text: the newlines before and in it, and its site."""
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):
     """The user's frames behind each physical line of a text (from 1), innermost first, looked up when asked for."""
 
-    __slots__ = ("_known", "_recorder", "_sites")
-
-    def __init__(self, sites: dict[int, Site], recorder: Recorder) -> None:
-        """Keep sites, which are code positions, and what turns them into lines."""
-        self._sites = sites
+    def __init__(self, find: Callable[[], dict[int, Site]], recorder: Recorder) -> None:
+        """Keep what finds the sites of the lines, which are code positions, and what turns them into frames."""
+        self._find = find
         self._recorder = recorder
         self._known: dict[Site, tuple[Frame, ...]] = {}
+
+    @cached_property
+    def _sites(self) -> dict[int, Site]:
+        return self._find()
 
     def __getitem__(self, line: int) -> tuple[Frame, ...]:
         """Return the frames of a line; KeyError for lines that no user code wrote."""
@@ -39,6 +46,19 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
     def __len__(self) -> int:
         """Return how many lines have an origin."""
         return len(self._sites)
+
+
+def lines_inside(node: nodes.Block | nodes.Section, sites: Iterable[Site | None]) -> list[Line]:
+    """Return the lines of what stands between braces, with the closing one; `sites` are theirs, in the same order."""
+    return list(_inside(node, iter(sites)))
+
+
+def _inside(node: nodes.Block | nodes.Section, sites: Iterator[Site | None]) -> Iterator[Line]:
+    for each in node.body:
+        yield nodes.lead_of(each).count("\n"), each.raw.count("\n") if each.raw else 0, next(sites)
+        if isinstance(each, nodes.Block):
+            yield from _inside(each, sites)
+    yield (node.close_lead or "").count("\n"), 0, next(sites)
 
 
 def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
