@@ -109,7 +109,7 @@ def vector(elements: tuple[Operand, ...]) -> Vector:
 
 def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
     """Return a statement with other white space in front and another spelling, as `dataclasses.replace` would."""
-    kind = node.__class__
+    kind: Any = node.__class__
     drafted, names, meaning = _copied(kind)
     copy: Any = _new(drafted)
     for name, value in zip(names, meaning(node), strict=True):
@@ -122,7 +122,9 @@ def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
 
 
 @cache
-def _copied(kind: type[Node]) -> tuple[Any, tuple[str, ...], Callable[[object], tuple[object, ...]]]:
+def _copied(
+    kind: Any,  # noqa: ANN401 - `fields` takes a type that typing can't spell
+) -> tuple[Any, tuple[str, ...], Callable[[object], tuple[object, ...]]]:
     """Return the draft of a statement's class, the fields that a copy shares, and what gets them."""
     names = tuple(one.name for one in fields(kind))
     return draft(kind), names, attrgetter(*names)

@@ -1,4 +1,4 @@
-"""What a trace leaves behind: nothing for the garbage collector, which would visit it again and again."""
+"""What a trace leaves behind: what it has accepted, and nothing for the garbage collector, which would visit it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
+from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.modules.builder import module
 from pyptx_dsl.types import b32, pred, u32, u64
@@ -52,3 +53,36 @@ def test_a_trace_is_freed_without_the_garbage_collector(
     finally:
         gc.enable()
     assert left < 50  # of hundreds of statements; what is left does not grow with them
+
+
+def test_an_unknown_instruction_is_warned_of_in_every_trace() -> None:
+    """What other traces have accepted is accepted at once, but for what has never been judged."""
+
+    def body() -> None:
+        ptx.inst.frobnicate.u32("%r1")
+
+    for _ in range(2):
+        with pytest.warns(UnknownInstructionWarning, match="frobnicate"):
+            written(body)
+
+
+def test_what_one_trace_accepted_is_refused_on_another_target() -> None:
+    def body() -> None:
+        ptx.inst.griddepcontrol.wait()
+
+    written(body)
+    m = module(version=(8, 7), target="sm_80")
+    with pytest.raises(InstructionUseError, match="sm_90"):
+        m.entry("k")(body)
+
+
+def test_the_numbers_of_an_accepted_form_are_looked_at_in_each_trace() -> None:
+    numbers = iter((15, 15, 16))
+
+    def body() -> None:
+        ptx.inst.bar.sync(next(numbers))
+
+    written(body)
+    written(body)
+    with pytest.raises(InstructionUseError, match="out of range"):
+        written(body)
