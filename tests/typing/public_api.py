@@ -174,6 +174,9 @@ def modules() -> None:
     assert_type(m.module(), Module)
     assert_type(m.ptx(style="nvcc"), str)
     assert_type(m.ptx(style=Style()), str)
+    assert_type(m.cubin(), bytes)
+    assert_type(m.sass(), str)
+    assert_type(m.resources()["k"].registers, int)
 
 
 def declared_registers() -> None:

@@ -110,6 +110,25 @@ def test_each_line_of_a_module_has_the_call_that_wrote_it() -> None:
                 assert call in source[origins[number][0].line - 1], line
 
 
+def test_a_function_that_is_defined_in_the_body_of_another_has_its_own_lines() -> None:
+    m = module(version=(8, 7), target="sm_90a")
+
+    @m.func("outer")
+    def outer() -> None:
+        @m.func("inner")
+        def inner() -> None:
+            ptx.inst.bar.sync(1)
+
+        ptx.inst.bar.sync(2)
+
+    origins = m._statements.line_origins()
+    source = Path(__file__).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(m.ptx().splitlines(), 1):
+        if "bar.sync" in line:
+            (frame,) = origins[number]
+            assert line.strip()[-2] in source[frame.line - 1]
+
+
 def test_a_module_without_a_target_cannot_be_compiled() -> None:
     m = module(unchecked=True)
     m.entry("k")(ptx.inst.ret)
