@@ -1,21 +1,42 @@
 """The one door: every command of this repository is a nox session, and `nox -l` is the manual.
 
 Sessions install what they need. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; without it
-nox falls back to virtualenv and pip. The local packages are always handed to the installer together, as paths into
-this checkout: an unrelated project named `pyptx` is on the public index, and nothing may fetch it by accident.
+nox falls back to virtualenv and pip. `tools/installation.py` says what is installed, and how.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tomllib
+import sys
 from pathlib import Path
-from typing import Any
 
 import nox
 import nox.command
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))  # the command `nox`, unlike `python -m nox`, does not look beside this file
+
+from tools.installation import (  # noqa: E402 - see above
+    COMPILED,
+    FRAMEWORKS,
+    PACKAGES,
+    TOOL_WHEELS,
+    build_wheels,
+    closure,
+    dependencies,
+    group,
+    install,
+    install_for_tests,
+    install_frameworks,
+    interpreter,
+    requirement_name,
+    temporary,
+    test_companions,
+    test_needs,
+    toolchain,
+    unbuilt,
+)
 
 # Where it is set, every process that a test starts compiles all that it imports once more: jax in seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -25,34 +46,18 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
-ROOT = Path(__file__).parent
-PACKAGES = (  # lowest first
-    "pyptx-ir",
-    "pyptx-dsl",
-    "pyptx-arch-hopper",
-    "pyptx-arch-blackwell",
-    "pyptx-sim",
-    "pyptx-launch",
-    "pyptx-torch",
-    "pyptx-jax",
-    "pyptx",
-)
-COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of one Python shares
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
-ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
 WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
     *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
 )
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
-TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
 SCALED = (  # tests that take a share by default, and everything in the session `kernels`
     "tests/example_kernels", "tests/mutations", "tests/simulated", "tests/test_gpu_probes.py",
     "packages/pyptx-arch-hopper/tests", "packages/pyptx-sim/tests", "tests/test_instruction_table.py",
-    "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py",
+    "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py", "tests/test_inversion.py",
     "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py",
     "tests/end_to_end/test_corpus_styles.py", "tests/wild/test_corpus.py",
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
@@ -65,134 +70,6 @@ SANITIZED = (  # the tests in which the shim runs; those that measure memory wou
     "-k=not do_not_grow",
 )  # fmt: skip
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
-
-
-# What sessions install ------------------------------------------------------------------------------------------------
-
-
-def package_table(package: str) -> dict[str, Any]:
-    """Return a distribution's pyproject.toml."""
-    return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def dependencies(package: str) -> list[str]:
-    """Return the requirements that a distribution declares."""
-    return [str(requirement) for requirement in package_table(package)["project"]["dependencies"]]
-
-
-def requirement_name(requirement: str) -> str:
-    """Return the bare name: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
-    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
-
-
-def closure(package: str) -> tuple[str, ...]:
-    """Return the local packages that `package` needs, lowest first, itself last."""
-    needed = [name for name in map(requirement_name, dependencies(package)) if name in PACKAGES]
-    return tuple(dict.fromkeys([*(low for name in needed for low in closure(name)), package]))
-
-
-def group(*names: str) -> list[str]:
-    """Return the requirements of dependency groups in the root pyproject.toml."""
-    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
-
-
-def test_needs(*packages: str) -> list[str]:
-    """Return what the packages' own tests need beside the packages, of others' packages."""
-    return [need for name in packages for need in test_group(name) if requirement_name(need) not in PACKAGES]
-
-
-def test_companions(package: str) -> tuple[str, ...]:
-    """Return the local packages that a package's own tests need beside it."""
-    return tuple(name for name in map(requirement_name, test_group(package)) if name in PACKAGES)
-
-
-def test_group(package: str) -> tuple[str, ...]:
-    """Return a package's dependency group `test`."""
-    return nox.project.dependency_groups(package_table(package), "test")
-
-
-def toolchain() -> list[str]:
-    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
-    missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
-    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
-
-
-def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
-    """Install the local packages, editable, and whatever else, in one installer call.
-
-    The runtimes of frameworks, and the frameworks, only with `frameworks`; the compiled package with either switch.
-    """
-    left_out = () if frameworks else tuple(FRAMEWORKS)
-    pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]
-    if frameworks:
-        install_frameworks(session)
-    wheels = [compiled_wheel(session, name) for name in COMPILED] if compiled or frameworks else []
-    session.install(*wheels, *(word for name in pure for word in ("-e", f"packages/{name}")), *requirements)
-
-
-def install_frameworks(session: nox.Session, *names: str) -> None:
-    """Install torch and jax (or those named), for the CPU.
-
-    torch comes through pip, whose configuration may name a CPU build on disk; uv does not read it.
-    """
-    wanted = names or tuple(FRAMEWORKS.values())
-    session.install("pip", *(group("jax") if "jax" in wanted else ()))
-    if "torch" in wanted:
-        session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
-
-
-def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None:
-    """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
-    plugin = [str(ACME)] if ACME.is_dir() else []
-    needs = (*plugin, *group("test", "editor", "shim"), *test_needs(*PACKAGES), *toolchain())
-    install(session, *needs, frameworks=frameworks, compiled=True)
-
-
-def build_wheels(session: nox.Session, *packages: str) -> list[str]:
-    """Build the packages' wheels into the session's temporary folder and return their paths."""
-    house = temporary(session, "wheels")
-    session.install("hatchling>=1.27")
-    for name in packages:
-        if name in COMPILED:
-            continue
-        with session.chdir(ROOT / "packages" / name):
-            session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(house), silent=True)
-    compiled = [compiled_wheel(session, name) for name in packages if name in COMPILED]
-    return [*compiled, *(str(path) for path in sorted(house.glob("*.whl")))]
-
-
-def compiled_wheel(session: nox.Session, package: str) -> str:
-    """Return the wheel of a compiled package for the session's Python, built anew only when a source has changed."""
-    folder = ROOT / "packages" / package
-    sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
-    newest = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
-    version = session.run("python", "-c", "import sys; print(sys.implementation.cache_tag)", silent=True)
-    house = ROOT / ".nox" / "wheels" / str(version).strip()
-    built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
-    if not built or built[-1].stat().st_mtime < newest:
-        session.install("build>=1.2")
-        session.run("python", "-m", "build", "--wheel", "--outdir", str(house), str(folder), silent=True)
-        built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
-    return str(built[-1])
-
-
-def unbuilt() -> str:
-    """Return the PYTHONPATH on which what is compiled or needs a framework can be read, without installing it."""
-    return os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
-
-
-def temporary(session: nox.Session, name: str) -> Path:
-    """Return a path in the session's temporary folder at which nothing lies."""
-    path = Path(session.create_tmp()).resolve() / name
-    shutil.rmtree(path, ignore_errors=True)
-    return path
-
-
-def interpreter(version: str) -> str:
-    """Return pyenv's Python of that version if there is one (its shims answer for the active version only)."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
-    return str(found[-1]) if found else version
 
 
 # The checks -----------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def rooms(package: str) -> list[str]:
 
 def ordered(package: str) -> list[str]:
     """Return the lines of the map's picture of the order, lowest first."""
-    (picture,) = re.findall(rf"^```\n{package}\n(.*?)^```", section(package), re.MULTILINE | re.DOTALL)
+    (picture,) = re.findall(rf"^```text\n{package}\n(.*?)^```", section(package), re.MULTILINE | re.DOTALL)
     return [line.strip() for line in str(picture).splitlines()]
 
 

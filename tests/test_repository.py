@@ -33,6 +33,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load the table of targets",
+    "packages/pyptx-ir/src/pyptx_ir/plugins/__init__.py": "the old name of a row warns, for one release",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
@@ -170,7 +171,8 @@ def test_front_doors_hold_no_logic() -> None:
 
 
 def test_files_are_short() -> None:
-    lengths = {name: text.count("\n") for name, text in sources() if not MARKER.search(text[:400])}
+    commands = [(name, text) for name, text in texts(".py") if name.startswith(("noxfile.py", "tools/"))]
+    lengths = {name: text.count("\n") for name, text in [*sources(), *commands] if not MARKER.search(text[:400])}
     assert {name: n for name, n in lengths.items() if n > FILE_LINES}.keys() == LONG_FILES.keys()
 
 

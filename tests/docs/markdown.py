@@ -36,7 +36,10 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """Return the fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order; raise ValueError for one that names no language or never ends.
+
+    A fence too many turns the prose behind it into blocks, and the code into prose that nobody runs.
+    """
     found: list[Block] = []
     above = ""
     lines = enumerate(page.splitlines(), 1)
@@ -45,12 +48,16 @@ def blocks(page: str) -> list[Block]:
         if fence is None:
             above = line.strip() or above
             continue
+        if not fence["language"]:
+            raise ValueError(f"line {number}: a block begins without its language")
         indent = len(fence["indent"])
         body: list[str] = []
         for _, inner in lines:
             if inner.strip() == "```":
                 break
             body.append(inner[indent:])
+        else:
+            raise ValueError(f"line {number}: the block does not end")
         found.append(Block(fence["language"], "\n".join(body) + "\n", number + 1, above))
         above = ""
     return found

@@ -66,6 +66,17 @@ def test_the_runner_compares_what_is_printed_and_can_write_it(tmp_path: Path) ->
     assert not run(page).stale()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_of_a_page_names_its_language_and_ends(page: Path) -> None:
+    blocks(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("text", ["```\nx\n```\n", "```python\nx = 1\n```\n```\n", "```python\nx = 1\n"])
+def test_a_fence_that_has_no_other_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="line"):
+        blocks(text)
+
+
 def test_the_runner_points_into_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("A page.\n\n```python\nvalue = 1 / 0\n```\n", encoding="utf-8")

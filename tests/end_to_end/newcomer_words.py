@@ -138,7 +138,7 @@ NAMES = (
     body("atomicAdd", "ptx.atomicAdd(u, 1)", "UnknownNameError", "ptx.atom.add("),
     body("a name like no other", "ptx.zzzzzz(u)", "UnknownNameError", "dir(ptx)"),
     body("an instruction without a function", "ptx.bfe64x(u)", "UnknownNameError", "bfe"),
-    body("an instruction of ptx.inst", "ptx.istypep(p)", "UnknownNameError", "ptx.inst.istypep"),
+    body("an instruction of ptx.inst", "ptx.brx(p)", "UnknownNameError", "ptx.inst.brx"),
     body("tidd", "ptx.special.tidd.x()", "UnknownNameError", "ptx.special has no 'tidd'", "did you mean tid"),
     body("a special register not called", "ptx.special.laneid & 31", "CallError", "ptx.special.laneid()"),
     body("a vector of special registers", "ptx.special.tid & 31", "CallError", "ptx.special.tid.x()"),

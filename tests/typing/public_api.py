@@ -118,6 +118,15 @@ def modifiers(a: Reg) -> None:
     assert_type(ptx.mad(a, a, a, mode="wide"), Reg)
     ptx.fma(f32, a, a, a, a, roundng="rn")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
     ptx.fma(f32, a, a, a, a, rounding="nearest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+    assert_type(ptx.clmad(u64, a, a, a, a, mode="hi"), Reg)
+    assert_type(ptx.vadd((u32, u32, u32), a, a, a, sat=True, second="min"), Reg | str)
+    assert_type(ptx.alloca(u64, a, 16), Reg)
+    assert_type(ptx.cvta.to_shared__cta(a), Reg)
+    assert_type(ptx.bar.cta.red.popc(a, 0, a), Reg)
+    assert_type(ptx.mbarrier.check_layout(a, "v1"), Reg)
+    ptx.tex((f32, f32), [a, a, a, a], ptx.tensor_addr("t", [a]), geom="1d", level=True)
+    ptx.tex((f32, f32), [a, a, a, a], ptx.tensor_addr("t", [a]), geom="1D")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+    ptx.vset((u32, u32), a, a, a, second="add", compare="equ")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
     ptx.ld(f32, a, ptx.addr(a), spce="shared")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
 
 

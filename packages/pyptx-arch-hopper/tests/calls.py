@@ -172,6 +172,7 @@ def _copies_of_rank(rank: int) -> Iterator[Call]:
     yield Call(f"{wide} hint", lambda b: copy(**at(b), cache_hint=b.b64))
     yield Call(f"{wide} near", lambda b: copy(**at(b), space="shared::cta"), since=(8, 6))
     yield Call(f"{wide} two blocks", lambda b: copy(**at(b), cta_group=2), needs=DATACENTER, since=(8, 6))
+    yield Call(f"{wide} one block", lambda b: copy(**at(b), cta_group=1), needs=DATACENTER, since=(8, 6))
     yield Call(f"{wide}.shared_cta_global_tile", lambda b: copy.shared_cta_global_tile(**at(b)), since=(8, 6))
     yield Call(f"{wide}.store", lambda b: copy.store(**to(b)))
     yield Call(f"{wide}.store hint", lambda b: copy.store(**to(b), mode="tile", cache_hint=b.u64, pred=b.p))
@@ -411,6 +412,20 @@ def stores() -> Iterator[Call]:
         lambda b: ptx.red_async("add", u32, b.u64, b.u32, mbar=b.u64, space="generic"),
         since=(8, 1),
     )
+    for scope, mmio in (("gpu", False), ("sys", False), ("sys", True)):
+        order = {"sem": "release", "scope": scope, "mmio": mmio}
+        yield Call(
+            f"st_async {order}",
+            lambda b, o=order: ptx.st_async(b32, b.u64, b.b32, space="global", **o),
+            needs=BLACKWELL,
+            since=(8, 7),
+        )
+        yield Call(
+            f"red_async {order}",
+            lambda b, o=order: ptx.red_async("add", s64, b.u64, b.s64, space="generic", **o),
+            needs=BLACKWELL,
+            since=(8, 7),
+        )
     yield Call("st_async weak", lambda b: ptx.st_async(b32, b.u32, 7, mbar=b.u32, weak=True, pred=b.p), since=(8, 1))
     for op, kind in NEAR_REDUCTIONS:
         held = {"b32": "b32", "u32": "u32", "s32": "s32", "u64": "u64"}[kind.name]
@@ -474,6 +489,11 @@ def mbarriers() -> Iterator[Call]:
                 lambda b, o=order, more=more: bar.arrive_cluster(b.u32, **more, **o),
                 since=since,
             )
+    for more in ({}, {"drop": True}):
+        own = {"space": "shared::cta", **more}
+        yield Call(f"arrive_cluster own {more}", lambda b, o=own: bar.arrive_cluster(b.bar[0], 2, **o))
+        yield Call(f"arrive_cluster generic {more}", lambda b, m=more: bar.arrive_cluster(b.u64, space=None, **m))
+    yield Call("expect_tx plain", lambda b: bar.expect_tx(b.u64, 64, scope=None, space=None))
     for scope, space in product(("cta", "cluster"), ("shared::cta", "shared::cluster")):
         where = {"scope": scope, "space": space}
         yield Call(f"expect_tx {where}", lambda b, w=where: bar.expect_tx(b.u32, 64, **w))

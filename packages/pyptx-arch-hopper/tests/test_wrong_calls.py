@@ -111,6 +111,11 @@ def refused(body: Callable[[], object]) -> str:
     return str(caught.value)
 
 
+def told(body: Callable[[], object]) -> str:
+    """Return what is said of a body, without the line that it stands in, which holds these words too."""
+    return "\n".join(line for line in refused(body).splitlines() if "lambda" not in line)
+
+
 @pytest.mark.parametrize(("changes", "said"), PRODUCTS, ids=[said.split(" * ")[0] for _, said in PRODUCTS])
 def test_a_wrong_product_is_refused_with_what_there_is(changes: dict[str, Any], said: str) -> None:
     heard = refused(lambda: product(**changes))
@@ -133,7 +138,7 @@ CALLS: tuple[tuple[Callable[[], object], str], ...] = (
     (lambda: ptx.wgmma.descriptor(smem.tile(K_MAJOR), k=8), "no product can begin at mn=0, k=8 * row 7"),
     (lambda: ptx.wgmma.descriptor(smem.wgmma_tile(bf16, (64, 64))[reg.scalar(u32)]), "that only the GPU knows"),
     (lambda: ptx.wgmma.advance(reg.scalar(u32), 32), "no descriptor"),
-    (lambda: ptx.wgmma.advance(reg.scalar(u64), 32, times=reg.scalar(u64)), "no number of times"),
+    (lambda: ptx.wgmma.advance(reg.scalar(u64), 32, times=reg.scalar(u64)), "operand 2 of mad.lo.u32"),
     (lambda: descriptor(leading_byte_offset=8), "leading_byte_offset=8: a descriptor counts in 16 bytes"),
     (lambda: descriptor(stride_byte_offset=1 << 18), "stride_byte_offset=262144: a descriptor counts in 16 bytes"),
     (lambda: descriptor(swizzle=4), "swizzle=4: a descriptor has 0 to 3"),
@@ -151,9 +156,15 @@ CALLS: tuple[tuple[Callable[[], object], str], ...] = (
     (lambda: load(1, (0,), src=reg.scalar(u32)), "a u32 register, and no tensor map"),
     (lambda: BULK.load(reg.scalar(u32), reg.scalar(u64), 24, mbar=reg.scalar(u32)), "a bulk copy of 24 bytes"),
     (lambda: BULK.wait_group("all"), "takes a number of groups"),
-    (lambda: BULK.wait_group(0, read=True, restrict="proxy::async"), "restricts who sees writes, not both"),
-    (lambda: BULK.store(reg.scalar(u64), reg.scalar(u32), 64, scope="gpu"), "do not go together * sem="),
-    (lambda: BULK.store(reg.scalar(u64), reg.scalar(u32), 64, sem="relaxed"), "do not go together"),
+    (lambda: BULK.wait_group(0, read=True, restrict="proxy::async"), "no form with read and restrict together"),
+    (
+        lambda: BULK.store(reg.scalar(u64), reg.scalar(u32), 64, scope="gpu"),
+        "with scope='gpu' needs one of relaxed * go together",
+    ),
+    (
+        lambda: BULK.store(reg.scalar(u64), reg.scalar(u32), 64, sem="relaxed"),
+        "with sem='relaxed' needs one of cta, cluster, gpu, sys",
+    ),
     (lambda: BULK.store(reg.scalar(u64), reg.scalar(u32), 64, sem="acquire"), "sem='acquire' means nothing here"),
     (lambda: ptx.tensormap.replace("dims", reg.scalar(u64), 1), "field='dims' means nothing here * box_dim"),
     (lambda: ptx.tensormap.replace("box_dim", reg.scalar(u64), 64), "box_dim has an ordinal * global_stride"),
@@ -196,7 +207,7 @@ def epilogue(count: int, **more: Any) -> None:
 
 @pytest.mark.parametrize(("call", "said"), CALLS, ids=[said.split(" * ")[0] for _, said in CALLS])
 def test_a_wrong_call_is_refused_with_what_there_is(call: Callable[[], object], said: str) -> None:
-    heard = refused(call)
+    heard = told(call)
     assert [part for part in said.split(" * ") if part not in heard] == [], heard
 
 

@@ -13,12 +13,13 @@ import pytest
 
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import InstructionUseError, OperandError
-from pyptx_dsl.instructions.mma import _forms, _sparse_forms
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.isa.table.wmma import FACTORS, SUMS
 from pyptx_ir.toolchain import find_tool
 from pyptx_ir.toolchain.runner import run
+
+from .mma_forms import dense_forms, sparse_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ def products(bank, form, call, **keywords):
 
 
 def dense() -> Iterator[Call]:
-    for form in _forms().values():
+    for form in {(each.shape, each.types): each for each in dense_forms()}.values():
         for words in variants(form):
             name = f"mma.sync {form.shape} {'.'.join(form.types)} {words}"
             yield Call(name, partial(products, form=form, call=ptx.mma.sync, **words))
@@ -76,7 +77,7 @@ def variants(form):
 
 
 def sparse() -> Iterator[Call]:
-    for form in _sparse_forms().values():
+    for form in sparse_forms():
         for selector, ordered in product(range(form.selectors), (False, True)):
             for satfinite in (False, True) if form.saturates else (False,):
                 words = {"selector": selector, "ordered": ordered, "satfinite": satfinite}
@@ -249,7 +250,7 @@ WRONG = [
     (lambda bank: {"a": bank.of("b32", 2)}, ["a is 4 registers, not 2", "m16n8k16 a .bf16 takes 4 registers of .b32"]),
     (lambda bank: {"a": bank.of("f32", 4)}, ["a is 4 registers of .b32", "is a .f32 register", "each with 2 elements"]),
     (lambda bank: {"c": bank.of("f64", 4)}, ["c is 4 registers of .f32 or .b32", "is a .f64 register"]),
-    (lambda bank: {"rounding": "rz"}, ["only products of f64"]),
+    (lambda bank: {"rounding": "rz"}, ["no modifier 'rounding'", "those that have it are f64.f64.f64.f64"]),
 ]
 
 
@@ -267,7 +268,7 @@ def test_a_wrong_fragment_is_told_which_registers_are_due(change, words):
 MISTAKES = [
     (
         lambda bank: ptx.wmma.load("a", shape=(16, 16, 16), dtype=f64, dst=bank.of("f64", 4), src=bank.address),
-        "no a of",
+        "one of m8n8k4",
     ),
     (lambda bank: ptx.wmma.load("d", shape=(16, 16, 16), dtype=f16, dst=bank.of("b32", 4), src=bank.address), "which"),
     (
@@ -275,9 +276,9 @@ MISTAKES = [
         "dst is 8 registers, not 4",
     ),
     (lambda bank: multiply(("m8n8k128", "b1", "s32", "s32", {}), bank), "bit_op"),
-    (lambda bank: multiply(("m16n16k16", "f16", "f32", "f32", {"bit_op": "xor"}), bank), "for b1 alone"),
-    (lambda bank: sparse_product(bank, next(iter(_sparse_forms().values())), {"selector": 4}), "selectors 0 to 3"),
-    (lambda bank: sparse_product(bank, next(iter(_sparse_forms().values())), {"satfinite": True}), "satfinite"),
+    (lambda bank: multiply(("m16n16k16", "f16", "f32", "f32", {"bit_op": "xor"}), bank), "no modifier 'bit_op'"),
+    (lambda bank: sparse_product(bank, next(sparse_forms()), {"selector": 4}), "selectors 0 to 3"),
+    (lambda bank: sparse_product(bank, next(sparse_forms()), {"satfinite": True}), "satfinite"),
 ]
 
 

@@ -25,7 +25,7 @@ from pyptx_dsl.errors import (
 )
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.modules.builder import module
-from pyptx_dsl.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u16, u32, u64
+from pyptx_dsl.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u8, u16, u32, u64
 from pyptx_ir.syntax import parse, parse_statements
 from pyptx_ir.toolchain.assembler import assemble
 
@@ -164,17 +164,17 @@ def test_functions_have_directives_in_the_order_of_their_keywords() -> None:
         (lambda m: m.const("v", f32, 2, init=[1.0, "0f40000000"]), ".const .f32 v[2] = {0f3F800000, 0f40000000};"),
         (lambda m: m.const("v", u32, (2, 2), init=[[1, 2], [3, 4]]), ".const .u32 v[2][2] = {{1, 2}, {3, 4}};"),
         (lambda m: m.global_("v", u64, 2, init=["generic(w)+4", "w"]), ".global .u64 v[2] = {generic(w)+4, w};"),
-        (lambda m: m.global_("v", b8, 1, init=["0xFF(w)"]), ".global .b8 v[1] = {0xFF(w)};"),
+        (lambda m: m.global_("v", u8, 1, init=["0xFF(w)"]), ".global .u8 v[1] = {0xFF(w)};"),
         (lambda m: m.shared("v", b8, 0, linking="extern", align=16), ".extern .shared .align 16 .b8 v[];"),
         (lambda m: m.global_("v", f32, vector=4), ".global .v4 .f32 v;"),
-        (lambda m: m.global_("v", f16, "4*2"), ".global .f16 v[4*2];"),
+        (lambda m: m.global_("v", f16, "0x8"), ".global .f16 v[0x8];"),
         (lambda m: m.global_("v", u32, count=3), ".global .u32 v<3>;"),
         (lambda m: m.global_("v", u32, attributes=["managed"]), ".global .attribute(.managed) .u32 v;"),
         (lambda m: m.global_("v", u32, also=[m.declarator("w", 2)]), ".global .u32 v, w[2];"),
         (lambda m: m.global_("v", "texref"), ".global .texref v;"),
         (
-            lambda m: m.global_("v", "samplerref", init={"filter_mode": "nearest"}),
-            ".global .samplerref v = {filter_mode = nearest};",
+            lambda m: m.global_("v", "texref", init={"filter_mode": "nearest"}),
+            ".global .texref v = {filter_mode = nearest};",
         ),
     ],
 )
@@ -191,14 +191,17 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
     with m.section(".debug_info"):
         m.data(b8, 1, "0x2")
         m.label("$here")
-        m.data(b32, ".debug_abbrev", "$here-$there", ".debug_str+4")
+        m.data(b32, ".debug_abbrev")
+        m.data(b32, "$here-$there")
+        m.data(b64, ".debug_str+4")
     m.alias("f", "g")
     m.pragma("nounroll")
     m.directive("@@DWARF", ".byte", "0x2b", 0, terminated=False)
     m.empty()
     assert m.ptx().partition("64\n\n")[2] == (
         '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
-        '\t.b32 .debug_abbrev, $here-$there, .debug_str+4\n}\n\n.alias f, g;\n\n.pragma "nounroll";\n\n'
+        "\t.b32 .debug_abbrev\n\t.b32 $here-$there\n\t.b64 .debug_str+4\n}\n\n"
+        '.alias f, g;\n\n.pragma "nounroll";\n\n'
         "@@DWARF .byte 0x2b, 0\n\n;\n"
     )
 
@@ -209,7 +212,8 @@ def test_statements_of_bodies() -> None:
         ptx.pragma("a", "b")
         ptx.loc(1, 2, 3, function_name=("$name", 4), inlined_at=(1, 5, 6))
         ptx.empty()
-        ptx.label("targets")
+        for name in ("a", "N0", "N1", "targets"):
+            ptx.label(name)
         ptx.branchtargets("a", "N<2>")
         ptx.label("prototype")
         ptx.callprototype([ptx.parameter("_", b32)], [ptx.parameter("_", b64)], noreturn=True)
@@ -224,7 +228,7 @@ def test_statements_of_bodies() -> None:
         '\t.pragma "a", "b";',
         "\t.loc 1 2 3, function_name $name+4, inlined_at 1 5 6",
         "\t;",
-        "targets:",
+        *("a:", "N0:", "N1:", "targets:"),
         "\t.branchtargets a, N<2>;",
         "prototype:",
         "\t.callprototype (.param .b64 _) _ (.param .b32 _) .noreturn;",
@@ -550,7 +554,7 @@ def test_a_header_needs_a_body() -> None:
 def test_sections_hold_data_alone() -> None:
     m = fresh()
     with pytest.raises(ControlFlowError, match="data and labels"), m.section(".debug_str"):
-        m.pragma("a")
+        m.pragma("nounroll")
     with pytest.raises(ControlFlowError, match="do not nest"), m.section(".debug_str"), m.section(".debug_info"):
         pass
     with pytest.raises(OperandError, match="type b128"), m.section(".debug_str"):

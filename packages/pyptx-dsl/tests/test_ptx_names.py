@@ -26,6 +26,8 @@ from pyptx_dsl.errors import (
     UnknownNameError,
 )
 from pyptx_dsl.instructions import names
+from pyptx_dsl.instructions.textures import Texture, TextureModifiers
+from pyptx_dsl.instructions.video import Video, VideoModifiers
 from pyptx_dsl.instructions.wrapper import Modifiers, Wrapper
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.naming import to_ptx, to_python
@@ -263,7 +265,7 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.mad(1, 2, 3), OperandError, "needs a register"),
     (lambda: ptx.mad(u32, u(), 1), OperandError, "u32 is no operand"),
     (lambda: ptx.mad(u32, 1, 2, 3, 4), OperandError, "writes a register"),
-    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, "atype"),
+    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, r"no form for f32\.u32 it takes u32\.u32"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rx"), OperandError, "rx"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), reg.scalar(f32)), InstructionUseError, "cvt.f16.f32"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rs"), OperandError, "random_bits"),
@@ -305,7 +307,7 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 2), src=u()), OperandError, "4 registers"),
     (lambda: ptx.stmatrix(smem=u(), regs=reg.array(b32, 4), shape="m16n16"), OperandError, "m16n8"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=u(), shape="m8n16"), OperandError, "b6x16_p32"),
-    (lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=u(), shape="m16n16"), OperandError, "x1 or x2"),
+    (lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=u(), shape="m16n16"), OperandError, "one of x1, x2"),
     (lambda: ptx.cp.async_.ca(u(), reg.scalar(u64), 3), OperandError, "4, 8, 16"),
     (lambda: ptx.cp.async_.cg(u(), reg.scalar(u64), 8), OperandError, "16 bytes"),
     (lambda: ptx.cp.async_.cg(u(), reg.scalar(u64), 16, 20), OperandError, "src_size"),
@@ -346,13 +348,13 @@ MMA = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16, "dtype_c": f32}
     ("changes", "words"),
     [
         ({"shape": (16, 8, 17)}, "m16n8k17"),
-        ({"dtype_b": f16}, "no types"),
-        ({"shape": (16, 8, 17), "dtype_b": f16}, "neither"),
+        ({"dtype_b": f16}, r"no form for f32\.bf16\.f16\.f32"),
+        ({"shape": (16, 8, 17), "dtype_b": f16}, "no form"),
         ({"shape": (16, 8)}, r"\(16, 8\)"),
-        ({"a_layout": "col"}, "row by column"),
+        ({"a_layout": "col"}, "a_layout='col' means nothing here"),
         ({"b_layout": "diagonal"}, "diagonal"),
         ({"satfinite": True}, "satfinite"),
-        ({"bit_op": "xor"}, "b1"),
+        ({"bit_op": "xor"}, "no modifier 'bit_op'"),
         ({"a": "two"}, "a is 4 registers"),
     ],
 )
@@ -519,6 +521,10 @@ def test_no_row_of_the_table_is_read_before_a_wrapper_is_used() -> None:
 
 
 def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
-    wrappers = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
-    keywords = {keyword for wrapper in wrappers for form in wrapper.forms for keyword in form.keywords}
-    assert keywords == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself
+    keywords: dict[type, set[str]] = {Video: set(), Texture: set(), Wrapper: set()}
+    for wrapper in (value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)):
+        family = next(kind for kind in keywords if isinstance(wrapper, kind))
+        keywords[family] |= {keyword for form in wrapper.forms for keyword in form.keywords}
+    assert keywords[Video] == set(VideoModifiers.__annotations__)
+    assert keywords[Texture] == set(TextureModifiers.__annotations__)
+    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself

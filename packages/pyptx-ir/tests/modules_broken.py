@@ -389,6 +389,10 @@ BROKEN: tuple[Broken, ...] = (
     Broken("braces for a scalar", "initializer", entry("", above=".global .b32 «g» = {1};\n")),
     Broken("an integer for a float", "initializer", entry("", above=".global .f32 «g» = 1;\n")),
     Broken("values in shared memory", "initializer", entry(".shared .b32 «s» = 1;")),
+    Broken("values of several variables", "initializer", entry("", above=".global .b32 «g»<2> = 1;\n")),
+    Broken("a field that textures have not", "initializer", entry("", above=".global .texref «t» = {filter = 1};\n")),
+    Broken("a word of no mode", "initializer", entry("", above=".global .texref «t» = {filter_mode = closest};\n")),
+    Broken("a texture without fields", "initializer", entry("", above=".global .texref «t» = {1};\n")),
     Broken("values elsewhere", "initializer", entry("", above=".extern .global .b32 «g» = 1;\n")),
     Broken(
         "constants of 80,000 bytes",

@@ -31,6 +31,9 @@ LEGAL: dict[str, str] = {
     "whole vectors of coordinates": entry(
         ".reg .v2 .f32 c;\n\t.reg .v4 .f32 v;\n\ttex.2d.v4.f32.f32 v, [t, c];", above=".global .texref t;\n"
     ),
+    "the fields of a texture": entry(
+        "", above=".global .texref t = {filter_mode = linear, addr_mode_0 = clamp_to_edge, width = 64};\n"
+    ),
     "a texture and a sampler": with_textures(
         "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex0, smp0, {%r1}];\n\ttxq.filter_mode.b32 %r1, [smp0];"
     ),

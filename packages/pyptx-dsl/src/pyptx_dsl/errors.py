@@ -18,6 +18,7 @@
         │   ├── SpellingError       a spelling that does not read as the statement that it is given for
         │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
+        │   ├── DirectiveError      a declaration or a directive that ptxas refuses wherever it stands
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
         ├── KernelError             the decorator, or how the kernel is asked for
         │   ├── UnknownTypeError    no such PTX type (also ValueError)
@@ -79,7 +80,7 @@ class NoTraceError(TraceError, RuntimeError):
         """Say that `what` belongs into the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
-            hint="call it inside a function decorated with @kernel, and ask that kernel for .ptx()",
+            hint="call it in a function decorated with @kernel, and ask that for .ptx(), or in one of a module()",
         )
 
 
@@ -149,6 +150,10 @@ class ReturnedValueError(TraceError, TypeError):
 
 class InstructionUseError(TraceError):
     """An instruction that the table knows, used wrongly."""
+
+
+class DirectiveError(TraceError):
+    """A declaration or a directive that ptxas refuses, whatever stands around it."""
 
 
 class SharedMemoryError(TraceError):

@@ -85,6 +85,10 @@ class Recorder:
         places = [(self._codes[code], offset) for code, offset in zip(site[::2], site[1::2], strict=True)]
         return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in places)
 
+    def where(self, site: Site) -> str:
+        """Show the line of a site, its innermost frame; nothing for a site without frames."""
+        return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
+
     def _line(self, code: CodeType, offset: int) -> int:
         table = self._lines.get(id(code))
         if table is None:

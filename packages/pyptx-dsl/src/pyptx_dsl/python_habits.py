@@ -74,6 +74,8 @@ BLOCKS: dict[str, str] = {
     "range_": "for i in ptx.range_(n):",
     "scope": "with ptx.scope():",
     "expr": "with ptx.expr():",
+    "block": "with ptx.block() as done:",
+    "asm_region": "with ptx.asm_region():",
     "kloop": "for k in ptx.kloop(n):",
 }
 """How each block is opened."""

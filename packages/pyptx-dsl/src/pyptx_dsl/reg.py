@@ -6,12 +6,13 @@ the body.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
-from pyptx_dsl.errors import OperandError
+from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.operands import PipeRef, alignment, as_count, as_integer, parse_text
+from pyptx_dsl.registers.operands import PipeRef, alignment, as_count, as_integer, as_items, parse_text
 from pyptx_dsl.registers.register import NegPred, Reg, RegArray, SpecialReg
+from pyptx_dsl.registers.texts import text
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type
 from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
@@ -70,8 +71,8 @@ def bank(name: str, dtype: PtxType, count: int, *, vector: int | None = None, al
     `{ }`; `array` declares at the head of the body. `vector` is 2 or 4. Raise DuplicateNameError for names that this
     scope has. Manual: "Variables: Parameterized Variable Names".
     """
-    (registers,) = declare(dtype, (name, count), vector=vector, align=align)
-    return registers
+    (registers,) = _declare("reg.bank", dtype, (_bank_name(name, count),), vector, align)
+    return cast("RegArray", registers)
 
 
 @overload
@@ -97,25 +98,38 @@ def declare(
 
     A pair is a bank, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
     """
-    trace = active("reg.declare")
+    if not names:
+        raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
+    return _declare("reg.declare", dtype, tuple([_written_name(name) for name in names]), vector, align)
+
+
+def _declare(
+    what: str, dtype: PtxType, names: tuple[RegisterName, ...], vector: int | None, align: int | None
+) -> tuple[Reg | RegArray, ...]:
+    trace = active(what)
     kind = as_type(dtype)
     if vector not in {None, 2, 4}:
-        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements")
-    written = tuple([_written_name(name) for name in names])
-    if not written:
-        raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
+        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements", hint="vector=2, vector=4")
+    if vector is not None and kind.kind == "pred":
+        raise RegisterTypeError("predicates are single registers", hint="leave vector= out")
     word = None if vector is None else f"v{vector}"
-    return trace.declare_registers(RegisterDeclaration(kind.name, written, word, alignment(align)), kind)
+    return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align)), kind)
 
 
-def _written_name(name: str | tuple[str, int]) -> RegisterName:
+def _written_name(name: object) -> RegisterName:
     if isinstance(name, str):
         return RegisterName(name)
-    stem, count = name
+    items = as_items(name)
+    if items is None or len(items) != 2:
+        raise OperandError(f"{name!r} names no register", hint='a name, "%a", or a bank, ("%b", 8)')
+    return _bank_name(*items)
+
+
+def _bank_name(name: object, count: object) -> RegisterName:
     number = as_count(count)
     if number is None or number < 1:
-        raise OperandError(f"a bank needs at least one register, not {count!r}")
-    return RegisterName(stem, number)
+        raise OperandError(f"a bank needs at least one register, not {count!r}", hint='reg.bank("%r", b32, 8) has 8')
+    return RegisterName(text("the name of a bank", name), number)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:

@@ -36,6 +36,9 @@ class PtxType:
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", WIDTHS[self.name])  # a frozen class has no other way
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # types are keys of many caches, and no two have one name
+
     @property
     def ptx(self) -> str:
         """Return the spelling with its dot: `.f32`."""

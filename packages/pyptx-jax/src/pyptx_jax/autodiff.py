@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
-    from pyptx_dsl.kernels.pairs import Pair
+    from pyptx_dsl.kernels.pairs import KernelPair
 
 Gradients = tuple["jax.Array | None", ...]
 
@@ -62,7 +62,7 @@ class Like:
     outputs: tuple[Row, ...]
 
 
-def _function(pair: Pair, keywords: Mapping[str, object]) -> Callable[..., object]:
+def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[..., object]:
     """Return the function of arrays that jax differentiates, for fixed keywords."""
 
     def primal(*arrays: jax.Array) -> object:
@@ -83,7 +83,7 @@ def _function(pair: Pair, keywords: Mapping[str, object]) -> Callable[..., objec
     return joined
 
 
-def _fitting(pair: Pair, results: tuple[jax.Array, ...], like: Like) -> Gradients:
+def _fitting(pair: KernelPair, results: tuple[jax.Array, ...], like: Like) -> Gradients:
     """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""
     pair.check_returned(len(results))
     found = list[jax.Array | None]()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
-    from pyptx_dsl.kernels.pairs import Pair
+    from pyptx_dsl.kernels.pairs import KernelPair
 
     Gradient = torch.Tensor | None
 
@@ -44,7 +44,7 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
 
 def _gradients(
-    pair: Pair,
+    pair: KernelPair,
     saved: Sequence[torch.Tensor],
     gradients: Sequence[torch.Tensor],
     keywords: Mapping[str, object],
@@ -67,7 +67,7 @@ class Differentiable(torch.autograd.Function):
     generate_vmap_rule = True  # both kernels have a rule of their own
 
     @staticmethod
-    def forward(pair: Pair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
+    def forward(pair: KernelPair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
         """Run the forward kernel."""
         return pair.forward(*tensors, **keywords)
 

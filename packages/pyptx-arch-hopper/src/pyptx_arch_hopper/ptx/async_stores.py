@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_items
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
@@ -20,19 +21,23 @@ if TYPE_CHECKING:
 
 __all__ = ["red_async", "st_async"]
 
-_COMPLETION = "mbarrier::complete_tx::bytes"
-_VECTORS = {2: ("v2",), 4: ("v4",)}
-_OPERATIONS = ("inc", "dec", "min", "max", "and", "or", "xor", "add")
+_LENGTHS = (2, 4)
+_STORE = InstructionForms("ptx.st_async", "st.async")
+_REDUCE = InstructionForms("ptx.red_async", "red.async")
 
 
+@emits("st.async")
 def st_async(
     dtype: PtxType,
     addr: object,
     src: object,
     *,
-    mbar: object,
+    mbar: object | None = None,
     weak: bool = False,
-    space: str = "shared::cluster",
+    sem: str | None = None,
+    scope: str | None = None,
+    mmio: bool = False,
+    space: str | None = "shared::cluster",
     pred: Reg | None = None,
 ) -> None:
     """Emit `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [addr], src, [mbar];`.
@@ -40,35 +45,53 @@ def st_async(
     `src` is a register or number, or a list of two or four registers. `addr` and `mbar` lie in the shared memory of one
     block of the cluster (`ptx.cluster.map_shared_u32`; with `space="generic"` `…_u64`); the barrier gets the bytes.
     Types of 32 bits, of 64 alone and by twos, and b128 (PTX 9.2).
+
+    Without `mbar`, emit `st.async{.mmio}.release.scope{.global}.type [addr], src;` into global memory, with
+    `sem="release"`, `scope` gpu or sys, and `space` global or generic (PTX 8.7, sm_100).
     """
     items = list[object](src.regs()) if isinstance(src, RegArray) else as_items(src)
-    if items is not None and len(items) not in _VECTORS:
+    if items is not None and len(items) not in _LENGTHS:
         raise OperandError(f"st.async stores one, two or four registers, not {len(items)}")
-    words = ("st", "async", *(("weak",) if weak else ()), *_space(space), _COMPLETION)
-    vector = () if items is None else _VECTORS[len(items)]
-    operands = (as_address(addr), src if items is None else items, as_address(mbar))
-    active("ptx.st_async").emit((*words, *vector, ptx_type(dtype, "ptx.st_async").name), operands, pred)
+    words = _STORE.words(
+        dtype,
+        sem="weak" if weak else sem,
+        scope=scope,
+        mmio=mmio,
+        space=space,
+        mbarrier_complete_tx_bytes=mbar is not None,
+        vec=None if items is None else f"v{len(items)}",
+    )
+    barrier = () if mbar is None else (as_address(mbar),)
+    active("ptx.st_async").emit(words, (as_address(addr), src if items is None else items, *barrier), pred)
 
 
+@emits("red.async")
 def red_async(
     op: str,
     dtype: PtxType,
     addr: object,
     src: object,
     *,
-    mbar: object,
-    space: str = "shared::cluster",
+    mbar: object | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    mmio: bool = False,
+    space: str | None = "shared::cluster",
     pred: Reg | None = None,
 ) -> None:
     """Emit `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [addr], src, [mbar];`.
 
     `op` is `inc`, `dec` (u32), `min`, `max` (u32, s32), `and`, `or`, `xor` (b32) or `add` (u32, s32, u64). `space` may
-    be `generic`.
+    be `generic`. Without `mbar`, emit `red.async{.mmio}.release.scope{.global}.add.type [addr], src;`, as `st_async`.
     """
-    words = ("red", "async", "relaxed", "cluster", *_space(space), _COMPLETION, choice("op", op, _OPERATIONS))
-    operands = (as_address(addr), src, as_address(mbar))
-    active("ptx.red_async").emit((*words, ptx_type(dtype, "ptx.red_async").name), operands, pred)
-
-
-def _space(space: str) -> tuple[str, ...]:
-    return () if choice("space", space, ("shared::cluster", "generic")) == "generic" else (space,)
+    words = _REDUCE.words(
+        dtype,
+        op=op,
+        sem="relaxed" if mbar is not None else sem,
+        scope="cluster" if mbar is not None else scope,
+        mmio=mmio,
+        space=space,
+        mbarrier_complete_tx_bytes=mbar is not None,
+    )
+    barrier = () if mbar is None else (as_address(mbar),)
+    active("ptx.red_async").emit(words, (as_address(addr), src, *barrier), pred)

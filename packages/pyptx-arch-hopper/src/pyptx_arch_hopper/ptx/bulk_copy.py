@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_arch_hopper.ptx.orders import NEAR, add_hint, copied_bytes, order, reported
-from pyptx_arch_hopper.ptx.tensor_copy import BoxCopy, TensorReductions
+from pyptx_arch_hopper.ptx.boxes import BoxCopy, TensorReductions
+from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 
@@ -23,9 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BulkCopy", "BulkReductions", "Reduce", "ReduceAsync", "bulk", "reduce"]
 
-_COMPLETION = "mbarrier::complete_tx::bytes"
-_OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-_SPACES = ("shared::cluster", "shared::cta")
+_PARENT = "ptx.cp.async_.bulk"
+_LOAD = InstructionForms(f"{_PARENT}.load", "cp.async.bulk")
+_STORE = InstructionForms(f"{_PARENT}.store", "cp.async.bulk")
+_SEND = InstructionForms(f"{_PARENT}.send", "cp.async.bulk")
+_PREFETCH = InstructionForms(f"{_PARENT}.prefetch", "cp.async.bulk.prefetch.L2.global")
+_PRIORITY = InstructionForms(f"{_PARENT}.apply_priority", "applypriority.async.bulk")
+_WAIT = InstructionForms(f"{_PARENT}.wait_group", "cp.async.bulk.wait_group")
+_REDUCE = InstructionForms("ptx.cp.reduce.async_.bulk.store", "cp.reduce.async.bulk")
+_REDUCE_NEAR = InstructionForms("ptx.cp.reduce.async_.bulk.send", "cp.reduce.async.bulk")
 
 
 class BulkCopy:
@@ -42,6 +49,12 @@ class BulkCopy:
     tensor_4d = BoxCopy(4)
     tensor_5d = BoxCopy(5)
 
+    @emits(
+        "cp.async.bulk",
+        multicast_mask="cta_mask cta_mask_32",
+        cache_hint="cache_policy",
+        ignore="ignore_left,ignore_right",
+    )
     def load(
         self,
         dst: object,
@@ -51,6 +64,7 @@ class BulkCopy:
         mbar: object,
         space: str = "shared::cluster",
         multicast_mask: object | None = None,
+        multicast: str | None = "cluster",
         cache_hint: Reg | None = None,
         ignore: tuple[object, object] | None = None,
         report: str | None = None,
@@ -60,29 +74,27 @@ class BulkCopy:
     ) -> None:
         """Emit `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes… [dst], [src], size, [mbar]…;`.
 
-        Global to shared memory, or with `multicast_mask` to that of each block of the cluster whose bit is set.
+        Global to shared memory, or with `multicast_mask` to that of each block of the cluster whose bit is set, where
+        `multicast` is how that is spelt: `cluster`, `cluster::16b`, or `cluster::32b` for a mask of 32 bits (PTX 9.4).
         `space="shared::cta"` needs PTX 8.6. `ignore=(left, right)` are numbers of bytes, up to 15 at each end, that
         need not exist, and arrive as anything (`.ignore_oob`, PTX 9.2, `shared::cta` alone). `sem` is `weak`, or
         `relaxed` with `scope` (PTX 9.3, sm_90a); `report` what the mbarrier is told of invalid bytes (sm_107f).
         """
-        what = "ptx.cp.async_.bulk.load"
-        ordering = order(what, sem, scope)
-        words = ["cp", "async", "bulk", *ordering, choice("space", space, _SPACES), "global", _COMPLETION]
-        words += reported(report)
-        operands: list[object] = [
-            as_address(dst),
-            as_address(src),
-            copied_bytes(size),
-            *(ignore or ()),
-            as_address(mbar),
-        ]
-        if multicast_mask is not None:
-            words.append("multicast::cluster")
-            operands.append(multicast_mask)
-        add_hint(words, operands, cache_hint)
-        words += [*(("ignore_oob",) if ignore else ()), *(("b128",) if scope else ())]
-        active(what).emit(tuple(words), operands, pred)
+        words = _LOAD.words(
+            space=space,
+            source_space="global",
+            mbarrier_complete_tx_bytes=True,
+            sem=sem,
+            scope=scope,
+            report=report,
+            multicast=None if multicast_mask is None else multicast,
+            cache_hint=cache_hint is not None,
+            ignore_oob=ignore is not None,
+        )
+        operands = (as_address(dst), as_address(src), copied_bytes(size), *(ignore or ()), as_address(mbar))
+        active(repr(_LOAD)).emit(words, (*operands, *present(multicast_mask, cache_hint)), pred)
 
+    @emits("cp.async.bulk", cache_hint="cache_policy")
     def store(
         self,
         dst: object,
@@ -100,16 +112,19 @@ class BulkCopy:
         Of each 16 bytes, only those whose bit is set in `byte_mask` (16 bits; from sm_100) are written. `sem` is
         `weak`, or `relaxed` with `scope` (PTX 9.3, sm_90a).
         """
-        what = "ptx.cp.async_.bulk.store"
-        words = ["cp", "async", "bulk", *order(what, sem, scope), "global", "shared::cta", "bulk_group"]
-        operands: list[object] = [as_address(dst), as_address(src), copied_bytes(size)]
-        add_hint(words, operands, cache_hint)
-        if byte_mask is not None:
-            words.append("cp_mask")
-            operands.append(byte_mask)
-        words += ("b128",) if scope else ()
-        active(what).emit(tuple(words), operands, pred)
+        words = _STORE.words(
+            space="global",
+            source_space="shared::cta",
+            bulk_group=True,
+            sem=sem,
+            scope=scope,
+            cache_hint=cache_hint is not None,
+            cp_mask=byte_mask is not None,
+        )
+        operands = (as_address(dst), as_address(src), copied_bytes(size), *present(cache_hint, byte_mask))
+        active(repr(_STORE)).emit(words, operands, pred)
 
+    @emits("cp.async.bulk")
     def send(
         self,
         dst: object,
@@ -126,17 +141,34 @@ class BulkCopy:
         To another block of the cluster: `dst` and `mbar` are addresses of `ptx.cluster.map_shared_u32`. `sem` is
         `weak`, or `relaxed` with `scope` `cta` or `cluster` (PTX 9.3, sm_90a).
         """
-        what = "ptx.cp.async_.bulk.send"
-        words = ("cp", "async", "bulk", *order(what, sem, scope, NEAR), "shared::cluster", "shared::cta", _COMPLETION)
+        words = _SEND.words(space="shared::cluster", source_space="shared::cta", sem=sem, scope=scope)
         operands = (as_address(dst), as_address(src), copied_bytes(size), as_address(mbar))
-        active(what).emit((*words, *(("b128",) if scope else ())), operands, pred)
+        active(repr(_SEND)).emit(words, operands, pred)
 
-    def prefetch(self, src: object, size: object, *, cache_hint: Reg | None = None, pred: Reg | None = None) -> None:
-        """Emit `cp.async.bulk.prefetch.L2.global… [src], size…;`: bring global memory into the L2 cache."""
-        words = ["cp", "async", "bulk", "prefetch", "L2", "global"]
-        operands: list[object] = [as_address(src), copied_bytes(size)]
-        add_hint(words, operands, cache_hint)
-        active("ptx.cp.async_.bulk.prefetch").emit(tuple(words), operands, pred)
+    @emits(cache_hint="cache_policy", evict="evict_l2")
+    def prefetch(
+        self,
+        src: object,
+        size: object,
+        *,
+        cache_hint: Reg | None = None,
+        evict: str | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `cp.async.bulk.prefetch.L2.global… [src], size…;`: bring global memory into the L2 cache.
+
+        `evict="evict_last"` keeps it there (PTX 9.4, sm_107f).
+        """
+        words = _PREFETCH.words(cache_hint=cache_hint is not None, evict_l2=evict)
+        active(repr(_PREFETCH)).emit(words, (as_address(src), copied_bytes(size), *present(cache_hint)), pred)
+
+    @emits("applypriority.async.bulk")
+    def apply_priority(
+        self, addr: object, size: object, *, space: str | None = "global", pred: Reg | None = None
+    ) -> None:
+        """Emit `applypriority.async.bulk{.global}.bulk_group.L2::evict_normal [addr], size;` (PTX 9.4, sm_107f)."""
+        words = _PRIORITY.words(space=space)
+        active(repr(_PRIORITY)).emit(words, (as_address(addr), copied_bytes(size)), pred)
 
     def commit_group(self, *, pred: Reg | None = None) -> None:
         """Emit `cp.async.bulk.commit_group;`: this thread's stores since the last one are a group."""
@@ -151,11 +183,8 @@ class BulkCopy:
         groups = as_integer(n)
         if groups is None or groups < 0:
             raise OperandError(f"cp.async.bulk.wait_group takes a number of groups, not {n!r}")
-        if restrict is not None and read:
-            raise OperandError("cp.async.bulk.wait_group waits for reads, or restricts who sees writes, not both")
-        limits = () if restrict is None else (f"sync_restrict::{choice('restrict', restrict, ('proxy::async',))}",)
-        words = ("cp", "async", "bulk", "wait_group", *(("read",) if read else ()), *limits)
-        active("ptx.cp.async_.bulk.wait_group").emit(words, (groups,), pred)
+        words = _WAIT.words(read=read, restrict=restrict)
+        active(repr(_WAIT)).emit(words, (groups,), pred)
 
 
 class BulkReductions:
@@ -167,6 +196,7 @@ class BulkReductions:
     tensor_4d = TensorReductions(4)
     tensor_5d = TensorReductions(5)
 
+    @emits("cp.reduce.async.bulk", cache_hint="cache_policy")
     def store(
         self,
         op: str,
@@ -186,14 +216,20 @@ class BulkReductions:
         (u32, s32, u64, s64, f16, bf16), `inc`, `dec` (u32). Completes in a bulk group. `scope` needs PTX 9.3, `noftz`
         on f32 9.4.
         """  # noqa: E501  the instruction is as long
-        what = "ptx.cp.reduce.async_.bulk.store"
-        ordering = order(what, None if scope is None else "relaxed", scope)
-        words = ["cp", "reduce", "async", "bulk", *ordering, "global", "shared::cta", "bulk_group"]
-        operands: list[object] = [as_address(dst), as_address(src), copied_bytes(size)]
-        add_hint(words, operands, cache_hint)
-        words += [choice("op", op, _OPERATIONS), *(("noftz",) if noftz else ()), ptx_type(dtype, what).name]
-        active(what).emit(tuple(words), operands, pred)
+        words = _REDUCE.words(
+            dtype,
+            op=op,
+            noftz=noftz,
+            space="global",
+            source_space="shared::cta",
+            sem=None if scope is None else "relaxed",
+            scope=scope,
+            cache_hint=cache_hint is not None,
+        )
+        operands = (as_address(dst), as_address(src), copied_bytes(size), *present(cache_hint))
+        active(repr(_REDUCE)).emit(words, operands, pred)
 
+    @emits("cp.reduce.async.bulk")
     def send(
         self,
         op: str,
@@ -211,11 +247,16 @@ class BulkReductions:
         Into the shared memory of another block: `and`, `or`, `xor` (b32), `add` (u32, s32, u64), `min`, `max` (u32,
         s32), `inc`, `dec` (u32). `scope`, `cta` or `cluster`, spells `.relaxed.scope` (PTX 9.3).
         """  # noqa: E501  the instruction is as long
-        what = "ptx.cp.reduce.async_.bulk.send"
-        ordering = order(what, None if scope is None else "relaxed", scope, NEAR)
-        words = ("cp", "reduce", "async", "bulk", *ordering, "shared::cluster", "shared::cta", _COMPLETION)
+        words = _REDUCE_NEAR.words(
+            dtype,
+            op=op,
+            space="shared::cluster",
+            source_space="shared::cta",
+            sem=None if scope is None else "relaxed",
+            scope=scope,
+        )
         operands = (as_address(dst), as_address(src), copied_bytes(size), as_address(mbar))
-        active(what).emit((*words, choice("op", op, _OPERATIONS), ptx_type(dtype, what).name), operands, pred)
+        active(repr(_REDUCE_NEAR)).emit(words, operands, pred)
 
 
 class ReduceAsync:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -17,28 +19,34 @@ from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["Cluster", "cluster"]
 
 _MOST_BLOCKS = 16
+_ARRIVE = InstructionForms("ptx.cluster.arrive", "barrier.cluster.arrive")
+_MAP = InstructionForms("ptx.cluster.map_shared", "mapa")
+_RANK = InstructionForms("ptx.cluster.rank_of", "getctarank")
+_WAIT = InstructionForms("ptx.cluster.wait", "barrier.cluster.wait")
 _REMOTE_ARRIVE = ("mbarrier", "arrive", "release", "cluster", "shared::cluster", "b64")
 
 
 class Cluster:
     """The blocks of a cluster; each call emits one instruction unless it says otherwise."""
 
+    @emits("barrier.cluster.arrive")
     def arrive(self, *, aligned: bool = False, sem: str | None = None, pred: Reg | None = None) -> None:
         """Emit `barrier.cluster.arrive{.sem}{.aligned};`.
 
         `sem` is `release` (what no word means, too) or `relaxed`. `aligned` promises that the warp is converged.
         """
-        words = ("barrier", "cluster", "arrive", *(() if sem is None else (_one_of(sem, "release", "relaxed"),)))
-        active("ptx.cluster.arrive").emit((*words, *_aligned(on=aligned)), (), pred)
+        active("ptx.cluster.arrive").emit(_ARRIVE.words(sem=sem, aligned=aligned), (), pred)
 
+    @emits("barrier.cluster.wait", acquire="sem")
     def wait(self, *, aligned: bool = False, acquire: bool = False, pred: Reg | None = None) -> None:
         """Emit `barrier.cluster.wait{.acquire}{.aligned};`: until all threads of the cluster have arrived."""
-        words = ("barrier", "cluster", "wait", *(("acquire",) if acquire else ()))
-        active("ptx.cluster.wait").emit((*words, *_aligned(on=aligned)), (), pred)
+        words = _WAIT.words(sem="acquire" if acquire else None, aligned=aligned)
+        active("ptx.cluster.wait").emit(words, (), pred)
 
     def sync(self, *, aligned: bool = False, pred: Reg | None = None) -> None:
         """Arrive and wait, by two instructions."""
@@ -56,32 +64,64 @@ class Cluster:
         trace.emit(("setp", "eq", "u32"), (same, own, cta_rank))
         return same
 
+    @emits("mapa.u32")
     def map_shared_u32(
-        self, bar_addr: object, cta_id: object, dst: Reg | None = None, *, pred: Reg | None = None
+        self,
+        bar_addr: object,
+        cta_id: object,
+        dst: Reg | None = None,
+        *,
+        space: str | None = "shared::cluster",
+        pred: Reg | None = None,
     ) -> Reg:
         """Emit `mapa.shared::cluster.u32 d, addr, cta_id;` and return `d`: the same place in another block.
 
-        `bar_addr` is a 32-bit register or a shared variable. Raise RegisterTypeError for another register.
+        `bar_addr` is a 32-bit register or a shared variable; with `space=None` a generic one, where addresses
+        have 32 bits. Raise RegisterTypeError for another register.
         """
         trace = active("ptx.cluster.map_shared_u32")
-        return _mapped(trace, "u32", bar_addr, cta_id, dst, pred)
+        return _mapped(trace, _MAP.words(u32, space=space), bar_addr, cta_id, dst, pred)
 
-    def map_shared_u64(self, address: Reg, cta_id: object, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `mapa.u64 d, addr, cta_id;` of a generic address, and return `d`."""
+    @emits("mapa.u64")
+    def map_shared_u64(
+        self,
+        address: Reg,
+        cta_id: object,
+        dst: Reg | None = None,
+        *,
+        space: str | None = None,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `mapa.u64 d, addr, cta_id;` of a generic address (or with `space` of `shared::cluster`); return `d`."""
         trace = active("ptx.cluster.map_shared_u64")
+        words = _MAP.words(u64, space=space)
         result = trace.fresh(u64) if dst is None else dst
-        trace.emit(("mapa", "u64"), (result, address, cta_id), pred)
+        trace.emit(words, (result, address, cta_id), pred)
         return result
 
-    def rank_of(self, address: Reg, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
+    @emits("getctarank")
+    def rank_of(
+        self,
+        address: object,
+        dst: Reg | None = None,
+        *,
+        dtype: PtxType | None = None,
+        space: str | None = "auto",
+        pred: Reg | None = None,
+    ) -> Reg:
         """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: whose shared memory an address is in.
 
-        A 32-bit address is one of `.shared::cluster`, a 64-bit one is generic.
+        `address` is a register or a shared variable. A 32-bit address, as `dtype` says of a variable, is one of
+        `.shared::cluster`, a 64-bit one is generic, unless `space` says otherwise (None is generic).
         """
         trace = active("ptx.cluster.rank_of")
+        known = address.dtype if isinstance(address, Reg) else u32
+        width = u64 if (dtype or known).bits == u64.bits else u32
+        if space == "auto":
+            space = "shared::cluster" if width is u32 else None
+        words = _RANK.words(width, space=space)
         result = trace.fresh(u32) if dst is None else dst
-        words = ("u64",) if address.dtype.bits == u64.bits else ("shared::cluster", "u32")
-        trace.emit(("getctarank", *words), (result, address), pred)
+        trace.emit(words, (result, address), pred)
         return result
 
     def arrive_remote(self, bar_addr: object, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
@@ -91,7 +131,7 @@ class Cluster:
         count;`.
         """
         trace = active("ptx.cluster.arrive_remote")
-        remote = _mapped(trace, "u32", bar_addr, cta_id, None, pred)
+        remote = _mapped(trace, _MAP.words(u32, space="shared::cluster"), bar_addr, cta_id, None, pred)
         trace.emit(_REMOTE_ARRIVE, (tree.Sink(), AddressOperand(remote), count), pred)
 
     def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
@@ -110,7 +150,9 @@ class Cluster:
                 self.arrive_remote(bar_addr, rank, count, pred=pred)
 
 
-def _mapped(trace: Trace, width: str, address: object, cta_id: object, dst: Reg | None, guard: Reg | None) -> Reg:
+def _mapped(
+    trace: Trace, words: tuple[str, ...], address: object, cta_id: object, dst: Reg | None, guard: Reg | None
+) -> Reg:
     if isinstance(address, Reg) and (address.dtype.bits != u32.bits or not address.dtype.is_integer):
         raise RegisterTypeError(
             f"a shared address has 32 bits, and {address.raw_name} is a {address.dtype} register",
@@ -119,18 +161,8 @@ def _mapped(trace: Trace, width: str, address: object, cta_id: object, dst: Reg 
     if isinstance(address, AddressOperand):
         raise OperandError("mapa takes an address, not what lies there", hint="leave ptx.addr(…) away")
     result = trace.fresh(u32) if dst is None else dst
-    trace.emit(("mapa", "shared::cluster", width), (result, address, cta_id), guard)
+    trace.emit(words, (result, address, cta_id), guard)
     return result
-
-
-def _aligned(*, on: bool) -> tuple[str, ...]:
-    return ("aligned",) if on else ()
-
-
-def _one_of(word: str, *known: str) -> str:
-    if word not in known:
-        raise OperandError(f"sem={word!r} means nothing here", hint=f"one of {', '.join(known)}")
-    return word
 
 
 cluster = Cluster()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.registers.operands import PipeRef, as_integer
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate
@@ -47,6 +48,7 @@ def setmaxnreg_dec(n: int, *, pred: Reg | None = None) -> None:
     setmaxnreg(n, inc=False, pred=pred)
 
 
+@emits("elect.sync", pred_out="|")
 def elect_sync(
     dst: Reg | None = None, pred_out: Reg | None = None, membermask: object = -1, *, pred: Reg | None = None
 ) -> Reg:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FENCES", "PlainFence", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
 
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+_ACQUIRE = InstructionForms("ptx.fence.proxy_tensormap_acquire", "fence.proxy.tensormap::generic.acquire")
+_RELEASE = InstructionForms("ptx.fence.proxy_tensormap_release", "fence.proxy.tensormap::generic.release")
+_READ = InstructionForms(
+    "ptx.fence.proxy_async_generic_release_read",
+    "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read",
+)
 _MAP_BYTES = 128
 
 
@@ -29,6 +35,7 @@ class PlainFence:
     syntax: str
     effect: str
 
+    @emits("{self.syntax}")
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Emit the fence."""
         active(f"ptx.fence.{self.name}").emit(tuple(self.syntax.split(".")), (), pred)
@@ -40,32 +47,32 @@ class PlainFence:
 class TensorMapAcquire:
     """`ptx.fence.proxy_tensormap_acquire`."""
 
+    @emits("fence.proxy.tensormap::generic.acquire")
     def __call__(self, tensor_map: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
         """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128;`: see what others wrote into a tensor map."""
-        words = ("fence", "proxy", "tensormap::generic", "acquire", choice("scope", scope, _SCOPES))
-        active("ptx.fence.proxy_tensormap_acquire").emit(words, (as_address(tensor_map), _MAP_BYTES), pred)
+        words = _ACQUIRE.words(scope=scope)
+        active(repr(_ACQUIRE)).emit(words, (as_address(tensor_map), _MAP_BYTES), pred)
 
 
 class TensorMapRelease:
     """`ptx.fence.proxy_tensormap_release`."""
 
+    @emits("fence.proxy.tensormap::generic.release")
     def __call__(self, scope: str = "gpu", *, pred: Reg | None = None) -> None:
         """Emit `fence.proxy.tensormap::generic.release.scope;`: let others see what was written into tensor maps."""
-        words = ("fence", "proxy", "tensormap::generic", "release", choice("scope", scope, _SCOPES))
-        active("ptx.fence.proxy_tensormap_release").emit(words, (), pred)
+        active(repr(_RELEASE)).emit(_RELEASE.words(scope=scope), (), pred)
 
 
 class ReadRelease:
     """`ptx.fence.proxy_async_generic_release_read`."""
 
+    @emits("fence.proxy.async::generic.release.sync_restrict::shared::cluster::read")
     def __call__(self, scope: str = "cluster", *, pred: Reg | None = None) -> None:
         """Emit `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope;` (PTX 9.4).
 
         Asynchronous copies may overwrite what was read.
         """
-        restriction = "sync_restrict::shared::cluster::read"
-        words = ("fence", "proxy", "async::generic", "release", restriction, choice("scope", scope, ("cta", "cluster")))
-        active("ptx.fence.proxy_async_generic_release_read").emit(words, (), pred)
+        active(repr(_READ)).emit(_READ.words(scope=scope), (), pred)
 
 
 _PLAIN = (

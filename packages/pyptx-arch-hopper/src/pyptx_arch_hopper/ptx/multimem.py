@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pyptx_arch_hopper.ptx.orders import SCOPES, copied_bytes, order
+from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 
@@ -20,8 +21,14 @@ __all__ = ["Multimem", "MultimemCopy", "MultimemReduction", "Values", "multimem"
 Values: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
 
-_OPERATIONS = ("add", "min", "max", "and", "or", "xor")
-_VECTORS = {2: ("v2",), 4: ("v4",), 8: ("v8",)}
+_LENGTHS = (2, 4, 8)
+_COPY = InstructionForms("ptx.multimem.cp.async_.bulk", "multimem.cp.async.bulk")
+_REDUCE = InstructionForms("ptx.multimem.cp.reduce.bulk", "multimem.cp.reduce.async.bulk")
+_LOAD = InstructionForms("ptx.multimem.ld_reduce", "multimem.ld_reduce")
+_STORE = InstructionForms("ptx.multimem.st", "multimem.st")
+_STORE_ASYNC = InstructionForms("ptx.multimem.st_async", "multimem.st.async")
+_RED = InstructionForms("ptx.multimem.red", "multimem.red")
+_RED_ASYNC = InstructionForms("ptx.multimem.red_async", "multimem.red.async")
 
 
 class MultimemCopy:
@@ -42,17 +49,15 @@ class MultimemCopy:
 
         `sem` is `weak`, or `relaxed` with `scope` (PTX 9.3); `byte_mask` needs sm_100.
         """
-        what = "ptx.multimem.cp.async_.bulk"
-        words = ("multimem", "cp", "async", "bulk", *order(what, sem, scope), "global", "shared::cta", "bulk_group")
-        masked = () if byte_mask is None else (byte_mask,)
-        operands = (as_address(dst), as_address(src), copied_bytes(size), *masked)
-        more = (*(("cp_mask",) if masked else ()), *(("b128",) if scope else ()))
-        active(what).emit((*words, *more), operands, pred)
+        words = _COPY.words(sem=sem, scope=scope, cp_mask=byte_mask is not None)
+        operands = (as_address(dst), as_address(src), copied_bytes(size), *present(byte_mask))
+        active(repr(_COPY)).emit(words, operands, pred)
 
 
 class MultimemReduction:
     """`ptx.multimem.cp.reduce`: bulk reductions from shared memory into all devices (PTX 9.1)."""
 
+    @emits("multimem.cp.reduce.async.bulk")
     def bulk(
         self,
         op: str,
@@ -69,12 +74,10 @@ class MultimemReduction:
 
         `scope` spells `.relaxed.scope` (PTX 9.3).
         """
-        what = "ptx.multimem.cp.reduce.bulk"
-        ordering = order(what, None if scope is None else "relaxed", scope)
-        words = ("multimem", "cp", "reduce", "async", "bulk", *ordering, "global", "shared::cta", "bulk_group")
-        kinds = (choice("op", op, (*_OPERATIONS, "inc", "dec")), *(("noftz",) if noftz else ()))
+        sem = None if scope is None else "relaxed"
+        words = _REDUCE.words(dtype, op=op, noftz=noftz, sem=sem, scope=scope)
         operands = (as_address(dst), as_address(src), copied_bytes(size))
-        active(what).emit((*words, *kinds, ptx_type(dtype, what).name), operands, pred)
+        active(repr(_REDUCE)).emit(words, operands, pred)
 
 
 class MultimemCopies:
@@ -88,7 +91,8 @@ class Multimem:
     """Loads, stores and reductions on multimem addresses; each call emits one instruction.
 
     `sem` and `scope` (`cta`, `cluster`, `gpu`, `sys`) go together: `relaxed` or `acquire` for loads, `relaxed` or
-    `release` for stores and reductions. Floating-point types are f16, bf16 (by 2, 4, 8), f16x2, bf16x2 (alone, by 2,
+    `release` for stores and reductions; loads and stores are `weak` otherwise. None spells no word. `space` is global,
+    or None for a generic address. Floating-point types are f16, bf16 (by 2, 4, 8), f16x2, bf16x2 (alone, by 2,
     4), f32 (alone, by 2, 4; only `add`) and f64 (only `add`); integers are alone.
     """
 
@@ -101,8 +105,9 @@ class Multimem:
         dst: Values,
         addr: object,
         *,
-        sem: str | None = None,
+        sem: str | None = "weak",
         scope: str | None = None,
+        space: str | None = "global",
         acc: str | None = None,
         pred: Reg | None = None,
     ) -> Values:
@@ -111,12 +116,9 @@ class Multimem:
         Load from all devices and combine by `op`: `add`, `min`, `max`, `and`, `or`, `xor`. `acc="f32"` adds f16 and
         bf16 in that precision.
         """
-        what = "ptx.multimem.ld_reduce"
-        order = _order(what, sem, scope, ("relaxed", "acquire")) or ("weak",)
-        precision = () if acc is None else (f"acc::{choice('acc', acc, ('f32', 'f16'))}",)
-        vector, operand = _vector(what, dst)
-        words = ("multimem", "ld_reduce", *order, "global", choice("op", op, _OPERATIONS), *precision, *vector)
-        active(what).emit((*words, ptx_type(dtype, what).name), (operand, as_address(addr)), pred)
+        vector, operand = _vector(_LOAD, dst)
+        words = _LOAD.words(dtype, op=op, acc=acc, sem=_order(sem, scope), scope=scope, space=space, vec=vector)
+        active(repr(_LOAD)).emit(words, (operand, as_address(addr)), pred)
         return dst
 
     def st(
@@ -125,16 +127,15 @@ class Multimem:
         addr: object,
         src: Values,
         *,
-        sem: str | None = None,
+        sem: str | None = "weak",
         scope: str | None = None,
+        space: str | None = "global",
         pred: Reg | None = None,
     ) -> None:
         """Emit `multimem.st{.weak|.sem.scope}.global{.vec}.type [addr], b;`: store to all devices."""
-        what = "ptx.multimem.st"
-        order = _order(what, sem, scope, ("relaxed", "release")) or ("weak",)
-        vector, operand = _vector(what, src)
-        words = ("multimem", "st", *order, "global", *vector, ptx_type(dtype, what).name)
-        active(what).emit(words, (as_address(addr), operand), pred)
+        vector, operand = _vector(_STORE, src)
+        words = _STORE.words(dtype, sem=_order(sem, scope), scope=scope, space=space, vec=vector)
+        active(repr(_STORE)).emit(words, (as_address(addr), operand), pred)
 
     def red(
         self,
@@ -143,35 +144,60 @@ class Multimem:
         addr: object,
         src: Values,
         *,
-        sem: str = "relaxed",
-        scope: str = "gpu",
+        sem: str | None = "relaxed",
+        scope: str | None = "gpu",
+        space: str | None = "global",
         pred: Reg | None = None,
     ) -> None:
         """Emit `multimem.red.sem.scope.global.op{.vec}.type [addr], b;`: combine with the memory of all devices."""
-        what = "ptx.multimem.red"
-        vector, operand = _vector(what, src)
-        order = _order(what, sem, scope, ("relaxed", "release"))
-        words = ("multimem", "red", *order, "global", choice("op", op, _OPERATIONS), *vector)
-        active(what).emit((*words, ptx_type(dtype, what).name), (as_address(addr), operand), pred)
+        vector, operand = _vector(_RED, src)
+        words = _RED.words(dtype, op=op, sem=sem, scope=scope, space=space, vec=vector)
+        active(repr(_RED)).emit(words, (as_address(addr), operand), pred)
+
+    @emits("multimem.st.async")
+    def st_async(
+        self,
+        dtype: PtxType,
+        addr: object,
+        src: object,
+        *,
+        scope: str = "gpu",
+        space: str | None = "global",
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `multimem.st.async.release.scope{.global}.type [addr], b;`; `scope` is gpu or sys (PTX 9.3, sm_100)."""
+        words = _STORE_ASYNC.words(dtype, sem="release", scope=scope, space=space)
+        active(repr(_STORE_ASYNC)).emit(words, (as_address(addr), src), pred)
+
+    @emits("multimem.red.async")
+    def red_async(
+        self,
+        op: str,
+        dtype: PtxType,
+        addr: object,
+        src: object,
+        *,
+        scope: str = "gpu",
+        space: str | None = "global",
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `multimem.red.async.release.scope{.global}.op.type [addr], b;`; `op` is add (PTX 9.3, sm_100)."""
+        words = _RED_ASYNC.words(dtype, op=op, sem="release", scope=scope, space=space)
+        active(repr(_RED_ASYNC)).emit(words, (as_address(addr), src), pred)
 
 
-def _order(what: str, sem: str | None, scope: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    if sem is None and scope is None:
-        return ()
-    if sem is None or scope is None:
-        raise OperandError(
-            f"{what}: sem={sem!r} and scope={scope!r} go together", hint=f'sem="{known[0]}", scope="gpu"'
-        )
-    return (choice("sem", sem, known), choice("scope", scope, SCOPES))
+def _order(sem: str | None, scope: str | None) -> str | None:
+    """Return the order of an access: one with a scope is weak only by omission."""
+    return None if sem == "weak" and scope is not None else sem
 
 
-def _vector(what: str, value: Values) -> tuple[tuple[str, ...], object]:
+def _vector(instruction: InstructionForms, value: Values) -> tuple[str | None, object]:
     if isinstance(value, Reg):
-        return (), value
+        return None, value
     registers = list(cast("Sequence[Reg]", value))
-    if len(registers) not in _VECTORS:
-        raise OperandError(f"{what} takes one, 2, 4 or 8 registers, not {len(registers)}")
-    return _VECTORS[len(registers)], registers
+    if len(registers) not in _LENGTHS:
+        raise OperandError(f"{instruction!r} takes one, 2, 4 or 8 registers, not {len(registers)}")
+    return f"v{len(registers)}", registers
 
 
 multimem = Multimem()

@@ -7,14 +7,14 @@ cp.async.bulk.prefetch.tensor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_arch_hopper.ptx.orders import add_hint, reported
-from pyptx_arch_hopper.table.tensor_copy import REDUCTIONS
+from pyptx_arch_hopper.ptx.operands import present
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer, lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -24,18 +24,18 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["BoxCopy", "Coordinates", "TensorMapAddress", "TensorReductions", "load_box", "prefetch_box", "store_box"]
+__all__ = ["Coordinates", "Elsewhere", "TensorMapAddress", "load_box", "prefetch_box", "store_box"]
 
 Coordinates: TypeAlias = Sequence[object]
 """Where a box begins, innermost dimension first: numbers or 32-bit registers."""
 TensorMapAddress: TypeAlias = Reg | TensorSpec | str
 """A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
 
-_COMPLETION = "mbarrier::complete_tx::bytes"
+Elsewhere: TypeAlias = Reg | Sequence[object]
+"""Where a tensor lies in place of where its map says; in a tuple, also its sizes, or its sizes and strides."""
+
+_WITH_SIZES = 2
 _ROWS_OF_GATHER = 5  # one column and four rows
-_LOAD_MODES = ("tile", "im2col", "im2col::w", "im2col::w::128", "tile::gather4")
-_STORE_MODES = ("tile", "im2col_no_offs", "tile::scatter4")
-_SPACES = ("shared::cluster", "shared::cta")
 
 
 def load_box(
@@ -50,34 +50,33 @@ def load_box(
     offsets: Coordinates = (),
     space: str = "shared::cluster",
     multicast_mask: object | None = None,
-    cta_group: int = 1,
+    multicast: str | None = "cluster",
+    cta_group: int | None = None,
     cache_hint: Reg | None = None,
     report: str | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from global to shared memory."""
-    words = ["cp", "async", "bulk", "tensor", f"{rank}d", choice("space", space, _SPACES), "global"]
-    words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
-    words += [_COMPLETION, *reported(report)]
+    words = _words(
+        what,
+        "cp.async.bulk.tensor",
+        rank,
+        space=space,
+        source_space="global",
+        mode=mode,
+        report=report,
+        multicast=None if multicast_mask is None else multicast,
+        group=_group(what, cta_group),
+        cache_hint=cache_hint is not None,
+        **_overridden(address),
+    )
     if mbar is None:
         raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
     trace = active(what)
-    operands: list[object] = [as_address(dst), _box(trace, what, rank, src, coord, mode, address), as_address(mbar)]
-    if mode is not None and mode.startswith("im2col"):
-        operands.append(_offsets(what, rank, offsets, mode))
-    elif offsets:
-        raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
-    if multicast_mask is not None:
-        words.append("multicast::cluster")
-        operands.append(multicast_mask)
-    if as_integer(cta_group) not in {1, 2}:
-        raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
-    if cta_group == 2:
-        words.append("cta_group::2")
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, src, coord, mode, address)
+    operands = (as_address(dst), box, as_address(mbar), *_offsets(what, rank, offsets, mode))
+    trace.emit(words, (*operands, *present(multicast_mask, cache_hint)), pred)
 
 
 def store_box(
@@ -90,20 +89,24 @@ def store_box(
     reduce: str | None = None,
     mode: str | None = None,
     cache_hint: Reg | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from shared to global memory; with `reduce`, `cp.reduce.async.bulk.tensor`."""
-    head = ("cp", "async") if reduce is None else ("cp", "reduce", "async")
-    words = [*head, "bulk", "tensor", f"{rank}d", "global", "shared::cta"]
-    words += [] if reduce is None else [choice("op", reduce, REDUCTIONS)]
-    words += [] if mode is None else [choice("mode", mode, _STORE_MODES)]
-    words.append("bulk_group")
+    words = _words(
+        what,
+        "cp.async.bulk.tensor" if reduce is None else "cp.reduce.async.bulk.tensor",
+        rank,
+        space="global",
+        source_space="shared::cta",
+        op=reduce,
+        mode=mode,
+        cache_hint=cache_hint is not None,
+        **_overridden(address),
+    )
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, dst, coord, mode, address), as_address(src)]
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, dst, coord, mode, address)
+    trace.emit(words, (box, as_address(src), *present(cache_hint)), pred)
 
 
 def prefetch_box(
@@ -112,26 +115,59 @@ def prefetch_box(
     src: TensorMapAddress,
     coord: Coordinates,
     *,
+    head: str = "cp.async.bulk.prefetch.tensor",
+    evict: str | None = None,
+    space: str | None = None,
     mode: str | None = None,
     offsets: Coordinates = (),
     cache_hint: Reg | None = None,
-    address: Reg | None = None,
+    address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
-    """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache."""
-    words = ["cp", "async", "bulk", "prefetch", "tensor", f"{rank}d", "L2", "global"]
-    words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
+    """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache; or another instruction on a box that stays there."""
+    words = _words(
+        what,
+        head,
+        rank,
+        space=space,
+        mode=mode,
+        evict_l2=evict,
+        cache_hint=cache_hint is not None,
+        **_overridden(address),
+    )
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, src, coord, mode, address)]
-    if mode is not None and mode.startswith("im2col"):
-        operands.append(_offsets(what, rank, offsets, mode))
-    add_hint(words, operands, cache_hint)
-    words += _overrides(address)
-    trace.emit(tuple(words), operands, pred)
+    box = _box(trace, what, rank, src, coord, mode, address)
+    trace.emit(words, (box, *_offsets(what, rank, offsets, mode), *present(cache_hint)), pred)
 
 
-def _overrides(address: Reg | None) -> tuple[str, ...]:
-    return () if address is None else ("override::global_address",)
+def _words(what: str, head: str, rank: int, **modifiers: str | bool | None) -> tuple[str, ...]:
+    """Return the words of a copy of boxes of a rank."""
+    return _instruction(what, f"{head}.{rank}d").words(**modifiers)
+
+
+_instruction = cache(InstructionForms)
+
+
+def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
+    """Return what stands between the map and the coordinates."""
+    return () if elsewhere is None else (elsewhere,) if isinstance(elsewhere, Reg) else tuple(elsewhere)
+
+
+def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
+    """Return the flags of what replaces fields of the map: an address; with it sizes; with these strides."""
+    count = len(_between(elsewhere))
+    return {
+        "override_global_address": count > 0,
+        "override_global_dim": count == _WITH_SIZES,
+        "override_global_dim_stride": count > _WITH_SIZES,
+    }
+
+
+def _group(what: str, cta_group: object | None) -> str | None:
+    """Return how many blocks the barriers of a copy are of."""
+    if cta_group is not None and as_integer(cta_group) not in {1, 2}:
+        raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
+    return None if cta_group is None else str(as_integer(cta_group))
 
 
 def _box(
@@ -141,7 +177,7 @@ def _box(
     tensor: TensorMapAddress,
     coord: Coordinates,
     mode: str | None,
-    elsewhere: Reg | None,
+    elsewhere: Elsewhere | None,
 ) -> tree.TensorAddress:
     """Return `[map{, address}, {c0, c1, …}]`; raise OperandError unless each dimension has one coordinate."""
     count = _ROWS_OF_GATHER if mode in {"tile::gather4", "tile::scatter4"} else rank
@@ -157,188 +193,17 @@ def _box(
             f"{what}: {address.raw_name} is a {address.dtype} register, and no tensor map",
             hint="pass the tensor, or its tma_desc()",
         )
-    parts = [lower(address, trace), *([] if elsewhere is None else [lower(elsewhere, trace)])]
+    parts = [lower(each, trace) for each in (address, *_between(elsewhere))]
     return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
 
 
-def _offsets(what: str, rank: int, offsets: Coordinates, mode: str) -> list[object]:
+def _offsets(what: str, rank: int, offsets: Coordinates, mode: str | None) -> tuple[list[object], ...]:
+    """Return the operand with the offsets of an im2col copy; none of another."""
+    if mode is None or not mode.startswith("im2col"):
+        if offsets:
+            raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
+        return ()
     count = rank - 2 if mode == "im2col" else 2
     if len(offsets) != count:
         raise OperandError(f"{what}: {mode} of {rank} dimensions takes {count} offsets, not {len(offsets)}")
-    return list(offsets)
-
-
-class BoxCopy:
-    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a load when called, and what else goes with that rank."""
-
-    def __init__(self, rank: int) -> None:
-        """Name the rank."""
-        self._rank = rank
-        self._what = f"ptx.cp.async_.bulk.tensor_{rank}d"
-
-    def __repr__(self) -> str:
-        return self._what
-
-    def __call__(
-        self,
-        *,
-        dst: object,
-        src: TensorMapAddress,
-        coord: Coordinates,
-        mbar: object,
-        mode: str | None = None,
-        offsets: Coordinates = (),
-        space: str = "shared::cluster",
-        cta_group: int = 1,
-        multicast_mask: object | None = None,
-        cache_hint: Reg | None = None,
-        report: str | None = None,
-        address: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit a load of a box, `cp.async.bulk.tensor.Nd.shared::cluster.global… [dst], [src, {coord}], [mbar]…;`.
-
-        One thread copies the box at `coord` (innermost dimension first) of the tensor behind the map `src` to shared
-        memory at `dst`, aligned to 128 bytes; elements outside the tensor become zero, and `mbar` gets the bytes of the
-        whole box. `multicast_mask` (16 bits, register or number) copies to the same place in each block of the cluster
-        whose bit is set. `cache_hint` is a policy of `ptx.createpolicy`. `space="shared::cta"` needs PTX 8.6.
-
-        `mode` is `tile` (the default), or `im2col` with `offsets` (one for each dimension but the first and last);
-        from sm_100a also `tile::gather4` (2D; column and four rows), `im2col::w`, `im2col::w::128`, and `cta_group=2`.
-        From sm_107f `report` says what the mbarrier is told of invalid elements, and `address` is where the tensor lies
-        in place of where its map says.
-        """
-        load_box(
-            self._what,
-            self._rank,
-            dst,
-            src,
-            coord,
-            mbar,
-            mode=mode,
-            offsets=offsets,
-            space=space,
-            multicast_mask=multicast_mask,
-            cta_group=cta_group,
-            cache_hint=cache_hint,
-            report=report,
-            address=address,
-            pred=pred,
-        )
-
-    def shared_cta_global_tile(
-        self,
-        *,
-        dst: object,
-        src: TensorMapAddress,
-        coord: Coordinates,
-        mbar: object,
-        cta_group: int = 1,
-        cache_hint: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit the load with `.shared::cta` and `.tile` (PTX 8.6): it cannot leave the block's own memory."""
-        load_box(
-            f"{self._what}.shared_cta_global_tile",
-            self._rank,
-            dst,
-            src,
-            coord,
-            mbar,
-            mode="tile",
-            space="shared::cta",
-            cta_group=cta_group,
-            cache_hint=cache_hint,
-            pred=pred,
-        )
-
-    def store(
-        self,
-        *,
-        dst: TensorMapAddress,
-        src: object,
-        coord: Coordinates,
-        mode: str | None = None,
-        cache_hint: Reg | None = None,
-        address: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `cp.async.bulk.tensor.Nd.global.shared::cta{.mode}.bulk_group… [dst, {coord}], [src];`.
-
-        One thread writes the box at `src` into the tensor; what lies outside of it is not written. Order generic writes
-        before by `ptx.fence.proxy_async_shared_cta()`, and wait by `commit_group` and `wait_group`. `mode` is `tile`,
-        `im2col_no_offs`, or from sm_100a `tile::scatter4`. `address` is that of the load.
-        """
-        what = f"{self._what}.store"
-        store_box(what, self._rank, dst, src, coord, mode=mode, cache_hint=cache_hint, address=address, pred=pred)
-
-    def reduce(
-        self,
-        op: str,
-        *,
-        dst: TensorMapAddress,
-        src: object,
-        coord: Coordinates,
-        mode: str | None = None,
-        cache_hint: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `cp.reduce.async.bulk.tensor.Nd.global.shared::cta.op{.mode}.bulk_group… [dst, {coord}], [src];`.
-
-        `op` is `add`, `min`, `max`, `inc`, `dec`, `and`, `or` or `xor`, on elements of the tensor map's type.
-        """
-        store_box(
-            f"{self._what}.reduce",
-            self._rank,
-            dst,
-            src,
-            coord,
-            reduce=op,
-            mode=mode,
-            cache_hint=cache_hint,
-            pred=pred,
-        )
-
-    def prefetch(
-        self,
-        *,
-        src: TensorMapAddress,
-        coord: Coordinates,
-        mode: str | None = None,
-        offsets: Coordinates = (),
-        cache_hint: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: bring the box into L2."""
-        prefetch_box(
-            f"{self._what}.prefetch",
-            self._rank,
-            src,
-            coord,
-            mode=mode,
-            offsets=offsets,
-            cache_hint=cache_hint,
-            pred=pred,
-        )
-
-
-class TensorReductions:
-    """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks."""
-
-    def __init__(self, rank: int) -> None:
-        """Name the rank."""
-        self._copy = BoxCopy(rank)
-
-    def __call__(
-        self,
-        op: str,
-        *,
-        dst: TensorMapAddress,
-        src: object,
-        coord: Coordinates,
-        mode: str | None = None,
-        cache_hint: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `cp.reduce.async.bulk.tensor.Nd…`; see `ptx.cp.async_.bulk.tensor_2d.reduce`."""
-        self._copy.reduce(op, dst=dst, src=src, coord=coord, mode=mode, cache_hint=cache_hint, pred=pred)
+    return (list(offsets),)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
-from pyptx_arch_hopper.ptx.orders import SCOPES
-from pyptx_arch_hopper.table.tensor_map import CONSTANTS, DIMENSIONS, WORDS
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
+from pyptx_ir.isa.patterns import compile_row
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -18,14 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["TensorMaps", "tensormap"]
 
 _BYTES = 128
-# The type of each field's value; those of the second table have one for each dimension.
-_ORDINAL = {name: kind for names, kind in DIMENSIONS for name in names}
-_FIELDS = {
-    **{name: kind for names, kind in WORDS for name in names},
-    **_ORDINAL,
-    **{name: "b32" for name, *_ in CONSTANTS},
-}
-_SPACES = ("global", "shared::cta", "generic")
+_REPLACE = InstructionForms("ptx.tensormap.replace", "tensormap.replace.tile")
+_COPY = InstructionForms("ptx.tensormap.cp_fenceproxy", "tensormap.cp_fenceproxy")
 
 
 class TensorMaps:
@@ -43,7 +37,7 @@ class TensorMaps:
         value: object,
         *,
         ordinal: int | None = None,
-        space: str = "global",
+        space: str | None = "global",
         pred: Reg | None = None,
     ) -> None:
         """Emit `tensormap.replace.tile.field{.space}.b1024.type [addr], {ordinal,} value;`.
@@ -53,14 +47,12 @@ class TensorMaps:
         the second dimension), or with a constant of the manual's table `elemtype`, `interleave_layout`,
         `swizzle_mode`, `swizzle_atomicity` and `fill_mode`.
         """
-        kind = _FIELDS[choice("field", field, tuple(_FIELDS))]
-        if (ordinal is not None) != (field in _ORDINAL):
+        words = _REPLACE.words(field=field, space=space)
+        if (ordinal is not None) != (field in _ordinal()):
             raise OperandError(
-                f"ptx.tensormap.replace: {field} has {'an' if field in _ORDINAL else 'no'} ordinal",
-                hint=f"those with one are {', '.join(_ORDINAL)}",
+                f"ptx.tensormap.replace: {field} has {'an' if field in _ordinal() else 'no'} ordinal",
+                hint=f"those with one are {', '.join(_ordinal())}",
             )
-        where = choice("space", space, _SPACES)
-        words = ("tensormap", "replace", "tile", field, *((where,) if where != "generic" else ()), "b1024", kind)
         numbers = () if ordinal is None else (as_integer(ordinal),)
         active("ptx.tensormap.replace").emit(words, (as_address(addr), *numbers, value), pred)
 
@@ -70,11 +62,15 @@ class TensorMaps:
         The whole warp copies the 128 bytes of the map at `src` in shared memory to `dst` in global memory, and releases
         them to the proxy of tensor maps.
         """
-        words = ("tensormap", "cp_fenceproxy", "global", "shared::cta", "tensormap::generic", "release")
-        operands = (as_address(dst), as_address(src), _BYTES)
-        active("ptx.tensormap.cp_fenceproxy").emit(
-            (*words, choice("scope", scope, SCOPES), "sync", "aligned"), operands, pred
-        )
+        words = _COPY.words(sem="release", scope=scope)
+        active("ptx.tensormap.cp_fenceproxy").emit(words, (as_address(dst), as_address(src), _BYTES), pred)
+
+
+@cache
+def _ordinal() -> tuple[str, ...]:
+    """Return the fields that there are for each dimension."""
+    forms = [form for form in _REPLACE.forms if any(place.name == "ordinal" for place in compile_row(form.row).places)]
+    return tuple(dict.fromkeys(field for form in forms for field in form.choices("field")))
 
 
 tensormap = TensorMaps()

@@ -30,7 +30,7 @@ class TileCopy:
         *,
         mbar: object,
         multicast_mask: object | None = None,
-        cta_group: int = 1,
+        cta_group: int | None = None,
         cache_hint: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Im2colCopy:
         *,
         mbar: object,
         multicast_mask: object | None = None,
-        cta_group: int = 1,
+        cta_group: int | None = None,
         cache_hint: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:

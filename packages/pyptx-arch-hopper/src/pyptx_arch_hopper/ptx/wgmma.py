@@ -20,7 +20,8 @@ from pyptx_arch_hopper.matrices import (
 )
 from pyptx_arch_hopper.products import find_form, forms
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import ptx_type
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
@@ -55,6 +56,7 @@ class Wgmma:
     MASKED_DESC_B128: ClassVar = _MASKED_B128
     """A descriptor but for its address: 128B swizzle, 1024 bytes from 8 rows to the next 8."""
 
+    @emits(a="a_desc", b="b_desc")
     def mma_async(
         self,
         *,
@@ -110,6 +112,7 @@ class Wgmma:
             guard=pred,
         )
 
+    @emits(a="a_desc", b="b_desc", metadata="meta", selector="sel")
     def mma_async_sp(
         self,
         *,

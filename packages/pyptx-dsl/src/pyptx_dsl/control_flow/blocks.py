@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["Frame", "LoopLabels", "block", "break_", "continue_"]
+__all__ = ["LoopFrame", "LoopLabels", "block", "break_", "continue_"]
 
 _LOOPS = "ptx.loops.open"
 
 
-class Frame:
+class LoopFrame:
     """One open loop or block of a trace: where `break_` and `continue_` go, once somebody asks."""
 
     __slots__ = ("_defines_end", "_trace", "end", "is_block", "label", "left", "next")
@@ -95,17 +95,17 @@ class LoopLabels:
         """Refuse an end without a name that nothing would define."""
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
-    def frame(self, trace: Trace, label: str | None) -> Frame:
+    def frame(self, trace: Trace, label: str | None) -> LoopFrame:
         """Open a loop with these names."""
-        return Frame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
+        return LoopFrame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
 
 
-def _open(trace: Trace) -> list[Frame]:
+def _open(trace: Trace) -> list[LoopFrame]:
     """Return the open loops and blocks, innermost last."""
-    return cast("list[Frame]", trace.notes.setdefault(_LOOPS, list[Frame]()))
+    return cast("list[LoopFrame]", trace.notes.setdefault(_LOOPS, list[LoopFrame]()))
 
 
-def _around(trace: Trace, what: str, label: str | None) -> Frame:
+def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
     """Return the innermost loop, or the loop or block of a name."""
     for frame in reversed(_open(trace)):
         if (label is None and not frame.is_block) or (label is not None and label in {frame.label, frame.end}):
@@ -153,7 +153,7 @@ class LabelledBlock:
         self._trace = trace
         self._label = label
         self._promise = trace.promise("ptx.block")
-        self._frame: Frame | None = None
+        self._frame: LoopFrame | None = None
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
@@ -161,7 +161,7 @@ class LabelledBlock:
         trace = self._trace
         enter_block(trace, self._promise)
         label = self._label or trace.new_label("block")
-        self._frame = Frame(trace, label, label=label, is_block=True)
+        self._frame = LoopFrame(trace, label, label=label, is_block=True)
         self._watch = Watch(trace, "ptx.block", repeats=False, skipped=True)
         return label
 

@@ -25,6 +25,7 @@ from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.origin import user_frame
 from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.registers.texts import identifier
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.tracing.escapes import enter_block
 from pyptx_ir.syntax import nodes
@@ -59,12 +60,12 @@ def bra(label: str, *, pred: Reg | None = None, uni: bool = False) -> None:
     A label that nothing defines is an UndefinedLabelError at this line when the trace ends.
     """
     words = ("bra", "uni") if uni else ("bra",)
-    active("ptx.bra").emit(words, (tree.Symbol(label),), pred)
+    active("ptx.bra").emit(words, (tree.Symbol(identifier(label, "a label")),), pred)
 
 
-def ret(*, pred: Reg | None = None) -> None:
-    """Emit `ret;`."""
-    active("ptx.ret").emit(("ret",), (), pred)
+def ret(*, uni: bool = False, pred: Reg | None = None) -> None:
+    """Emit `ret{.uni};`."""
+    active("ptx.ret").emit(("ret", "uni") if uni else ("ret",), (), pred)
 
 
 def exit_(*, pred: Reg | None = None) -> None:
@@ -82,9 +83,9 @@ def brkpt(*, pred: Reg | None = None) -> None:
     active("ptx.brkpt").emit(("brkpt",), (), pred)
 
 
-def pmevent(number: int, *, pred: Reg | None = None) -> None:
-    """Emit `pmevent number;`: trigger the performance monitor events 0 to 15."""
-    active("ptx.pmevent").emit(("pmevent",), (number,), pred)
+def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None:
+    """Emit `pmevent{.mask} number;`: trigger a performance monitor event, 0 to 15, or those of a mask of 16 bits."""
+    active("ptx.pmevent").emit(("pmevent", "mask") if mask else ("pmevent",), (number,), pred)
 
 
 # --- conditions -------------------------------------------------------------------------------------
@@ -110,13 +111,13 @@ def evaluate(condition: object, what: str) -> Reg:
 
 def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool = False) -> None:
     """Emit `bra{.uni} target;`."""
-    trace.emit(("bra", "uni") if uniform else ("bra",), (tree.Symbol(target),), guard)
+    trace.emit(("bra", "uni") if uniform else ("bra",), (tree.Symbol(identifier(target, "a label")),), guard)
 
 
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
     """Raise OperandError for a label that is to stand elsewhere and has no name; `keyword` is what would name it."""
     if label is None and not define:
-        raise OperandError(f"a label that another place defines needs its name: {keyword}=…")
+        raise OperandError("a label that another place defines needs its name", hint=f'name it: {keyword}="$L__BB0_2"')
 
 
 # --- if, elif, else ---------------------------------------------------------------------------------

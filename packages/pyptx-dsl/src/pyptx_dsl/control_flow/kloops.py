@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.control_flow.blocks import Frame
+from pyptx_dsl.control_flow.blocks import LoopFrame
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.control_flow.rebinding import Watch
-from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.errors import CallError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.bodies import requires_arguments
 from pyptx_dsl.types import pred
 from pyptx_ir.syntax import nodes
 
@@ -42,19 +43,23 @@ def kloop(
     number is added. `tail_label` names the label in front of the tail loop's first test, `rest_label` that loop's own,
     `end_label` the one behind it; `uniform` makes the branches `bra.uni`. `break_` leaves the whole loop, `continue_`
     goes to the next run of the body. Raise OperandError unless `unroll` is a positive number, RegisterTypeError unless
-    `total` is an integer.
+    `total` is an integer, CallError unless `body` is a function without arguments.
     """
     trace = active("ptx.kloop")
     factor = as_integer(unroll)
     if factor is None or factor < 1:
-        raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number")
+        raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number", hint="unroll=1 repeats it singly")
+    if not callable(cast("object", body)) or requires_arguments(body):
+        raise CallError(
+            f"ptx.kloop: body={body!r} is no function without arguments", hint="a counter is a register of your own"
+        )
     if isinstance(total, Reg):
         _loop(trace, total, factor, body, KloopLabels(loop_label, tail_label, rest_label, end_label, uniform))
         return
     count = as_integer(total)
     if count is None or count < 0:
-        raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register")
-    end = Frame(trace, end_label, label=loop_label)
+        raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register", hint="ptx.kloop(n, …)")
+    end = LoopFrame(trace, end_label, label=loop_label)
     end.close()
     for _ in range(count):
         _once(trace, body, end)
@@ -72,9 +77,9 @@ class KloopLabels:
     uniform: bool
 
 
-def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
+def _once(trace: Trace, body: Callable[[], object], whole: LoopFrame) -> None:
     """Trace one copy of the body."""
-    frame = Frame(trace, whole.end, label=whole.label)
+    frame = LoopFrame(trace, whole.end, label=whole.label)
     try:
         body()
     finally:
@@ -86,9 +91,11 @@ def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
 def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], labels: KloopLabels) -> None:
     dtype = total.dtype
     if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
-        raise RegisterTypeError(f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register")
+        raise RegisterTypeError(
+            f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register", hint="convert it: ptx.cvt"
+        )
     word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
-    whole = Frame(trace, labels.end, label=labels.loop)
+    whole = LoopFrame(trace, labels.end, label=labels.loop)
     whole.close()
     left, test = trace.fresh(dtype), trace.fresh(pred)
     trace.emit(("mov", word), (left, total))
@@ -112,7 +119,7 @@ def _repeat(
     counter: tuple[Reg, Reg, str],
     copies: int,
     body: Callable[[], object],
-    whole: Frame,
+    whole: LoopFrame,
     *,
     uniform: bool,
 ) -> None:

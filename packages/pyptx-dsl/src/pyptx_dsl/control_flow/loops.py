@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from types import TracebackType
 
-    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.blocks import LoopFrame
     from pyptx_dsl.tracing.trace import Scope, Trace
 
 __all__ = ["loop", "while_"]
@@ -43,7 +43,7 @@ class Loop:
         self._labels = labels
         self._uniform = uniform
         self._condition = condition
-        self._frame: Frame | None = None
+        self._frame: LoopFrame | None = None
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
@@ -122,7 +122,7 @@ class While:
         self._guard = guard if guard is not None or callable(condition) else condition
         self._labels = labels
         self._uniform = uniform
-        self._frame: Frame | None = None
+        self._frame: LoopFrame | None = None
         self._top = label or ""
         self._scope: Scope = trace.open_scope
         self._start = 0

@@ -16,7 +16,7 @@ top, it is the loop of `spelt_ranges`, instruction by instruction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.control_flow.blocks import LoopLabels
 from pyptx_dsl.control_flow.branches import behind_block, jump
@@ -26,13 +26,13 @@ from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.trace_context import active, current
-from pyptx_dsl.types import PtxType, from_name, pred, s32
+from pyptx_dsl.types import PtxType, as_type, from_name, pred, s32
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.blocks import LoopFrame
     from pyptx_dsl.control_flow.spelt_ranges import Spelt
     from pyptx_dsl.tracing.trace import Trace
 
@@ -86,7 +86,7 @@ def range_(
     if plan is None:
         return iter(())
     form = spelt(trace, plan, spelling or "", tested, pred, uniform=uniform) if exact else None
-    return _run(trace, plan, options, form)
+    return _run(trace, plan, options, form, trace.promise("ptx.range_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,18 @@ class RangeOptions:
 
 def _check_registers(options: RangeOptions, *, exact: bool) -> None:
     """Raise RegisterTypeError for registers that cannot count, or hold a test."""
+    for keyword, given in (("counter", options.counter), ("pred", options.pred)):
+        if given is not None and not isinstance(cast("object", given), Reg):
+            raise OperandError(f"ptx.range_: {keyword}={given!r} is no register", hint="reg.scalar, reg.bank make some")
     if options.counter is not None and options.counter.readonly:
-        raise RegisterTypeError(f"ptx.range_: {options.counter.raw_name} cannot be written, so it cannot count")
+        raise RegisterTypeError(
+            f"ptx.range_: {options.counter.raw_name} cannot be written, so it cannot count",
+            hint="copy it: reg.from_(register, u32)",
+        )
     if options.pred is not None and options.pred.dtype is not pred:
-        raise RegisterTypeError(f"ptx.range_: pred={options.pred!r} is no predicate")
+        raise RegisterTypeError(
+            f"ptx.range_: pred={options.pred!r} is no predicate", hint="declare it reg.scalar(pred)"
+        )
     if isinstance(options.pred, NegPred) and not exact:
         raise RegisterTypeError(
             "ptx.range_ chooses its tests itself, so their predicate is p, not ~p",
@@ -201,9 +209,11 @@ def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
     if options.counter is not None:
         _value("counter", options.counter)
     counter = [] if options.counter is None else [options.counter]
-    dtype = _counter(registers + counter) if options.dtype is None else options.dtype
+    dtype = _counter(registers + counter) if options.dtype is None else as_type(options.dtype)
     if not dtype.is_integer or dtype.bits not in _WIDTHS:
-        raise RegisterTypeError(f"ptx.range_ counts in integers of 16, 32 or 64 bits, not in {dtype}")
+        raise RegisterTypeError(
+            f"ptx.range_ counts in integers of 16, 32 or 64 bits, not in {dtype}", hint="dtype=s32, or u64"
+        )
     wrong = [register for register in registers if register.dtype.bits > dtype.bits]
     wrong += [register for register in counter if register.dtype.bits != dtype.bits]
     if wrong:
@@ -224,7 +234,10 @@ def _value(name: str, value: object) -> Reg | int:
         return value
     number = as_integer(value)
     if number is None:
-        raise OperandError(f"ptx.range_: {name}={value!r} is neither an integer nor a register")
+        raise OperandError(
+            f"ptx.range_: {name}={value!r} is neither an integer nor a register",
+            hint="a range counts in whole numbers; convert a float register with ptx.cvt",
+        )
     return number
 
 
@@ -262,8 +275,9 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 # --- the loop ---------------------------------------------------------------------------------------
 
 
-def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None) -> Iterator[Reg]:
+def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
     """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
+    trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
     frame = options.labels.frame(trace, top)
@@ -325,7 +339,7 @@ def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
         _move(trace, counter, plan.start, plan.dtype)
 
 
-def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeOptions) -> Direction | None:
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
     """Branch around the loop if there is no iteration."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
@@ -338,7 +352,7 @@ def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeO
 
 
 def _enter_by_register(
-    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame, options: RangeOptions
+    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: LoopFrame, options: RangeOptions
 ) -> Direction | None:
     some = options.predicate(trace)
     if not plan.signed:

@@ -19,12 +19,13 @@ from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers.exact import spellings
 from pyptx_dsl.registers.register import NegPred, Reg
+from pyptx_dsl.registers.texts import text
 from pyptx_dsl.types import pred
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.control_flow.blocks import Frame
+    from pyptx_dsl.control_flow.blocks import LoopFrame
     from pyptx_dsl.control_flow.ranges import Plan
     from pyptx_dsl.tracing.trace import Trace
 
@@ -53,7 +54,7 @@ class Spelt:
         if self.plan.start is not counter:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
-    def enter(self, trace: Trace, counter: Reg, frame: Frame) -> None:
+    def enter(self, trace: Trace, counter: Reg, frame: LoopFrame) -> None:
         """Emit the test in front of the body, if that is its place."""
         if self.place == "top":
             self._test(trace, counter, frame.at_end(), uniform=bool(self.uniform))
@@ -82,7 +83,7 @@ def spelt(
     """Return how a planned loop is spelt; raise OperandError for a test that does not count like Python's `range`."""
     if place not in {"bottom", "top"}:
         raise OperandError(f"ptx.range_: tested={place!r}", hint='tested="bottom" or tested="top"')
-    words = spellings(spelling)
+    words = spellings(text("spelling", spelling))
     if not words.keys() <= _PARTS:
         raise OperandError(
             f"ptx.range_: {spelling!r} spells more than a loop has", hint="a loop has mov, add or sub, and setp"
@@ -105,7 +106,7 @@ def _relation(
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:
-        raise OperandError(f"ptx.range_: one setp, not {len(given)}")
+        raise OperandError(f"ptx.range_: one setp, not {len(given)}", hint="a loop has one test")
     if given:
         return (_INVERSE[given[0]] if leaves else given[0]), words[given[0]]
     onward = "gt" if isinstance(plan.step, int) and plan.step < 0 else "lt"
@@ -125,6 +126,11 @@ def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
         return
     start, stop, by = numbers
     if place == "bottom" and not range(start, stop, by):
-        raise OperandError(f"ptx.range_({start}, {stop}, {by}), tested at its end, would run once, not never")
+        raise OperandError(
+            f"ptx.range_({start}, {stop}, {by}), tested at its end, would run once, not never", hint='tested="top"'
+        )
     if relation == "ne" and (stop - start) % by:
-        raise OperandError(f"ptx.range_({start}, {stop}, {by}) never equals its stop, so {test} would not end it")
+        raise OperandError(
+            f"ptx.range_({start}, {stop}, {by}) never equals its stop, so {test} would not end it",
+            hint="compare with lt, or gt where the step is negative",
+        )

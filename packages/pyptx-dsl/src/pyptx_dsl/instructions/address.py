@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import AddressOperand, as_integer, lower
 from pyptx_dsl.registers.register import Reg
@@ -135,66 +137,60 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     return register
 
 
+class AddressConversion:
+    """One direction of `cvta`, called with the source: `ptx.cvta.to_global(generic)`."""
+
+    def __init__(self, name: str) -> None:
+        """Name the function: `global_`, `to_global`."""
+        space = to_ptx(name.removeprefix("to_"))
+        self._what = f"ptx.cvta.{name}"
+        self.head = f"cvta{'.to' if name.startswith('to_') else ''}.{space}"
+
+    def __repr__(self) -> str:
+        return self._what
+
+    @emits("{self.head}")
+    def __call__(self, src: object, dst: Reg | None = None, *, dtype: PtxType = u64, pred: Reg | None = None) -> Reg:
+        """Emit `cvta{.to}.space.type dst, src;` and return `dst`, a fresh register if none is given.
+
+        `dtype` is u64, or u32 in modules whose addresses have 32 bits.
+        """
+        trace = active(self._what)
+        if isinstance(src, Reg) and src.dtype.bits != dtype.bits:
+            raise RegisterTypeError(
+                f"{self.head}.{dtype} takes a {dtype.bits}-bit register, not the {src.dtype} {src.raw_name}",
+                hint="widen it first: ptx.cvt(u64, u32, wide, address)",
+            )
+        if as_integer(src) is not None:
+            raise OperandError(f"{self.head} of the number {src!r}", hint="pass a register or a symbol")
+        result = trace.fresh(dtype) if dst is None else dst
+        trace.emit((*self.head.split("."), dtype.name), (result, src), pred)
+        return result
+
+
 class Cvta:
     """Conversions between generic addresses and those of one state space; each emits one `cvta`.
 
-    `src` is a register of 64 bits or a symbol; the result goes to `dst` or a fresh u64 register, which is returned.
-    Manual: "Data Movement and Conversion Instructions: cvta".
+    `src` is a register of 64 bits or a symbol; the result goes to `dst` or a fresh u64 register, which is returned. A
+    32-bit shared address must be widened first. Manual: "Data Movement and Conversion Instructions: cvta".
     """
 
-    def param(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.param.u64 dst, src;`: parameter space to generic."""
-        return _convert(("cvta", "param", "u64"), src, dst)
-
-    def global_(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.global.u64 dst, src;`: global to generic."""
-        return _convert(("cvta", "global", "u64"), src, dst)
-
-    def shared(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.shared.u64 dst, src;`: shared to generic; a 32-bit register must be widened first."""
-        return _convert(("cvta", "shared", "u64"), src, dst)
-
-    def local(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.local.u64 dst, src;`: local to generic."""
-        return _convert(("cvta", "local", "u64"), src, dst)
-
-    def const(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.const.u64 dst, src;`: constant to generic."""
-        return _convert(("cvta", "const", "u64"), src, dst)
-
-    def to_global(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.to.global.u64 dst, src;`: generic to global."""
-        return _convert(("cvta", "to", "global", "u64"), src, dst)
-
-    def to_shared(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.to.shared.u64 dst, src;`: generic to shared."""
-        return _convert(("cvta", "to", "shared", "u64"), src, dst)
-
-    def to_local(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.to.local.u64 dst, src;`: generic to local."""
-        return _convert(("cvta", "to", "local", "u64"), src, dst)
-
-    def to_const(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.to.const.u64 dst, src;`: generic to constant."""
-        return _convert(("cvta", "to", "const", "u64"), src, dst)
-
-    def to_param(self, src: object, dst: Reg | None = None) -> Reg:
-        """Emit `cvta.to.param.u64 dst, src;`: generic to parameter space."""
-        return _convert(("cvta", "to", "param", "u64"), src, dst)
-
-
-def _convert(words: tuple[str, ...], src: object, dst: Reg | None) -> Reg:
-    trace = active("ptx.cvta")
-    if isinstance(src, Reg) and src.dtype.bits != u64.bits:
-        raise RegisterTypeError(
-            f"{'.'.join(words)} takes a 64-bit register, not the {src.dtype} {src.raw_name}",
-            hint="widen it first: ptx.cvt(u64, u32, wide, address)",
-        )
-    if as_integer(src) is not None:
-        raise OperandError(f"{'.'.join(words)} of the number {src!r}", hint="pass a register or a symbol")
-    result = trace.fresh(u64) if dst is None else dst
-    trace.emit(words, (result, src))
-    return result
+    const = AddressConversion("const")
+    global_ = AddressConversion("global_")
+    local = AddressConversion("local")
+    param = AddressConversion("param")
+    param__entry = AddressConversion("param__entry")
+    shared = AddressConversion("shared")
+    shared__cta = AddressConversion("shared__cta")
+    shared__cluster = AddressConversion("shared__cluster")
+    to_const = AddressConversion("to_const")
+    to_global = AddressConversion("to_global")
+    to_local = AddressConversion("to_local")
+    to_param = AddressConversion("to_param")
+    to_param__entry = AddressConversion("to_param__entry")
+    to_shared = AddressConversion("to_shared")
+    to_shared__cta = AddressConversion("to_shared__cta")
+    to_shared__cluster = AddressConversion("to_shared__cluster")
 
 
 cvta = Cvta()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Unpack, cast, overload
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import Binary, BinaryOrTernary, Modifiers, Ternary, Unary, Wrapper, choice, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.wrapper import Binary, BinaryOrTernary, Modifiers, Ternary, Unary, Wrapper
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name
@@ -14,6 +15,7 @@ __all__ = [
     "abs_",
     "add",
     "addc",
+    "clmad",
     "div",
     "dp2a",
     "dp4a",
@@ -113,6 +115,12 @@ madc = Ternary(
 )
 
 
+clmad = Ternary(
+    "clmad",
+    "Multiply without carries and add without carries: the low half of the product unless `mode` says `hi`.",
+)
+
+
 class MultiplyAdd(Wrapper):
     """`ptx.mad`, which can declare its result itself."""
 
@@ -176,12 +184,16 @@ class MultiplyAdd(Wrapper):
 mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; of integers the low half unless `mode` says otherwise.")
 
 
+_DP4A = InstructionForms("ptx.dp4a", "dp4a")
+_DP2A = InstructionForms("ptx.dp2a", "dp2a")
+
+
 def dp4a(atype: PtxType, btype: PtxType, dst: Reg, a: object, b: object, c: object, *, pred: Reg | None = None) -> Reg:
     """Emit `dp4a.atype.btype d, a, b, c;`: the dot product of four bytes, plus `c`; types are u32 and s32. Return `d`.
 
     Manual: "Integer Arithmetic Instructions: dp4a".
     """
-    active("ptx.dp4a").emit(("dp4a", *_byte_types("ptx.dp4a", atype, btype)), (dst, a, b, c), pred)
+    active("ptx.dp4a").emit(_DP4A.words((atype, btype)), (dst, a, b, c), pred)
     return dst
 
 
@@ -202,11 +214,5 @@ def dp2a(
 
     Manual: "Integer Arithmetic Instructions: dp2a".
     """
-    words = ("dp2a", choice("mode", mode, ("lo", "hi")), *_byte_types("ptx.dp2a", atype, btype))
-    active("ptx.dp2a").emit(words, (dst, a, b, c), pred)
+    active("ptx.dp2a").emit(_DP2A.words((atype, btype), mode=mode), (dst, a, b, c), pred)
     return dst
-
-
-def _byte_types(what: str, atype: PtxType, btype: PtxType) -> tuple[str, str]:
-    first, second = ptx_type(atype, what), ptx_type(btype, what)
-    return choice("atype", first.name, ("u32", "s32")), choice("btype", second.name, ("u32", "s32"))

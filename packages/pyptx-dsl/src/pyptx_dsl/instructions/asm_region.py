@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ControlFlowError, OperandError
+from pyptx_dsl.registers.texts import text
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def asm_region(*, begin: str = "begin inline asm", end: str = "end inline asm") 
     it. A Python function with such a block is the template of an `asm` statement. `ptx.scope()` writes its braces.
     Raise OperandError for a text of several lines, and ControlFlowError for a region in a region.
     """
-    for text in (begin, end):
-        if not text or len(text.splitlines()) != 1:
-            raise OperandError(f"{text!r} is no comment of one line")
+    for comment in (begin, end):
+        if len(text("a comment", comment).splitlines()) != 1:
+            raise OperandError(f"{comment!r} is no comment of one line", hint="ptx.comment writes several")
     return AsmRegion(active("ptx.asm_region"), begin, end)

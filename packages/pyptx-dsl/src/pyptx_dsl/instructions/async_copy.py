@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.completion import provided
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["AsyncCopy", "AsyncCopyMbarrier", "Copy", "cp"]
 
 _SIZES = {"ca": (4, 8, 16), "cg": (16,)}
+_COPIES = {cache: InstructionForms(f"ptx.cp.async_.{cache}", f"cp.async.{cache}") for cache in _SIZES}
+_ARRIVE = InstructionForms("ptx.cp.async_.mbarrier.arrive", "cp.async.mbarrier.arrive")
 
 
 class AsyncCopyMbarrier:
     """`ptx.cp.async_.mbarrier`."""
 
-    def arrive(self, mbar: object, *, noinc: bool = False, pred: Reg | None = None) -> None:
+    def arrive(
+        self, mbar: object, *, noinc: bool = False, space: str | None = "shared::cta", pred: Reg | None = None
+    ) -> None:
         """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies are done.
 
-        Without `noinc` the pending count is first increased by one, so that the arrival does not change it.
+        Without `noinc` the pending count is first increased by one, so that the arrival does not change it. `space` may
+        be `shared`, or None for a generic address.
         """
-        words = ("cp", "async", "mbarrier", "arrive", *(("noinc",) if noinc else ()), "shared::cta", "b64")
-        active("ptx.cp.async_.mbarrier.arrive").emit(words, (as_address(mbar),), pred)
+        active(repr(_ARRIVE)).emit(_ARRIVE.words(noinc=noinc, space=space), (as_address(mbar),), pred)
 
 
 class AsyncCopy:
@@ -54,15 +58,17 @@ class AsyncCopy:
         ignore_src: Reg | None = None,
         cache_policy: Reg | None = None,
         prefetch: str | None = None,
+        space: str = "shared",
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
 
         `byte_count` is 4, 8 or 16. Of `src_size` bytes (a number or a register) only are read, the rest is zero; with
-        the predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`. Raise OperandError for other
-        numbers.
+        the predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`, `space` `shared` or
+        `shared::cta`. Raise OperandError for other numbers.
         """
-        self._copy("ca", (smem_dst, global_src, byte_count), src_size, ignore_src, cache_policy, prefetch, pred)
+        copy = (smem_dst, global_src, byte_count)
+        self._copy("ca", copy, (src_size, ignore_src), cache_policy, pred, prefetch=prefetch, space=space)
 
     def cg(
         self,
@@ -74,35 +80,33 @@ class AsyncCopy:
         ignore_src: Reg | None = None,
         cache_policy: Reg | None = None,
         prefetch: str | None = None,
+        space: str = "shared",
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.async.cg.shared.global{…} [dst], [src], 16{, src_size}{, cache_policy};`, cached in L2 only.
 
         The arguments are those of `ca`, but `byte_count` is always 16.
         """
-        self._copy("cg", (smem_dst, global_src, byte_count), src_size, ignore_src, cache_policy, prefetch, pred)
+        copy = (smem_dst, global_src, byte_count)
+        self._copy("cg", copy, (src_size, ignore_src), cache_policy, pred, prefetch=prefetch, space=space)
 
     def _copy(
         self,
         cache: str,
         copy: tuple[object, object, object],
-        src_size: object | None,
-        ignore_src: Reg | None,
+        read: tuple[object | None, Reg | None],
         policy: Reg | None,
-        prefetch: str | None,
         pred: Reg | None,
+        **modifiers: str | None,
     ) -> None:
         size = _size(cache, copy[2])
+        src_size, ignore_src = read
         if src_size is not None and ignore_src is not None:
             raise OperandError(f"ptx.cp.async_.{cache} takes src_size or ignore_src, not both")
-        words = ["cp", "async", cache, "shared", "global"]
-        if policy is not None:
-            words.append("L2::cache_hint")
-        if prefetch is not None:
-            words.append(f"L2::{choice('prefetch', prefetch, ('64B', '128B', '256B'))}")
+        words = _COPIES[cache].words(cache_hint=policy is not None, **modifiers)
         rest = [value for value in (_source_size(src_size, size), ignore_src, policy) if value is not None]
         operands = (as_address(copy[0]), as_address(copy[1]), size, *rest)
-        active(f"ptx.cp.async_.{cache}").emit(tuple(words), operands, pred)
+        active(f"ptx.cp.async_.{cache}").emit(words, operands, pred)
 
     def commit_group(self, *, pred: Reg | None = None) -> None:
         """Emit `cp.async.commit_group;`: this thread's copies since the last one are a group."""

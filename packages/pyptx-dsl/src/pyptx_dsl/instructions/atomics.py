@@ -5,13 +5,14 @@ Manual: "Parallel Synchronization and Communication Instructions: atom, red".
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import ptx_type
+from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.instructions.memory import Registers
+    from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
@@ -29,43 +31,45 @@ __all__ = ["Atom", "AtomCas", "AtomOperation", "Red", "RedOperation", "atom", "r
 _BRAINS = ("bf16", "bf16x2")
 
 
-class _Atomic(Operation):
+class _Atomic(Wrapper):
     """One operation of `atom` or `red`, whose types, orders, scopes and spaces are those of its rows."""
+
+    def __init__(self, path: str, operation: str) -> None:
+        """Describe `ptx.<path>.<operation>`."""
+        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
+        self.head = path
+        self.operation = to_ptx(operation)
+
+    @property
+    def forms(self) -> tuple[RowForm, ...]:
+        """The forms of the instruction that have this operation."""
+        from pyptx_dsl.instructions.row_forms import forms_of
+
+        return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
+
+    def _words(self, dtype: PtxType, value: object, policy: Reg | None, **order: str | bool | None) -> tuple[str, ...]:
+        """Return the words for a value, which may be a vector, and for a space, an order, a scope and `noftz`."""
+        return self.words(dtype, op=self.operation, vec=_vector(value), cache_hint=policy is not None, **order)
 
     def _issue(
         self,
         dtype: PtxType,
-        operands: tuple[object, ...],
-        order: tuple[str, str | None, str | None, bool],
+        words: tuple[str, ...],
+        target: tuple[object, ...],
+        values: tuple[object, ...],
         policy: Reg | None,
         pred: Reg | None,
     ) -> None:
-        """Emit the instruction with a space, an order, a scope and `noftz`; the last operand may be a vector."""
-        last = operands[-1]
-        count = len(cast("Sequence[object]", last)) if isinstance(last, RegArray | list | tuple) else 0
-        words = self._words(dtype, order, count, policy is not None)
-        active(f"ptx.{self.__name__}").emit(words, operands if policy is None else (*operands, policy), pred)
-
-    @functools.lru_cache(maxsize=4096)  # noqa: B019  operations are as many as there are names, and live as long
-    def _words(
-        self,
-        dtype: PtxType,
-        order: tuple[str, str | None, str | None, bool],
-        count: int,
-        hinted: bool,  # noqa: FBT001  a key of the cache
-    ) -> tuple[str, ...]:
-        space, sem, scope, noftz = order
-        modifiers: dict[str, str | bool | None] = {"sem": sem, "scope": scope, "noftz": noftz}
-        modifiers["op"] = self.operation
-        modifiers["space"] = None if space == "generic" else to_ptx(space)
-        modifiers["vec"] = f"v{count}" if count else None
-        modifiers["hint"] = "L2::cache_hint" if hinted else None
-        return self.words(dtype, **modifiers)
+        """Emit the instruction: numbers are literals of its type, and lists are vectors."""
+        sources = [_literals(dtype, value) for value in values]
+        hint = () if policy is None else (policy,)
+        active(repr(self)).emit(words, (*target, *sources, *hint), pred)
 
 
 class AtomOperation(_Atomic):
     """`d = [addr]; [addr] = operation(d, b)`, in one step."""
 
+    @emits(cache_policy="policy")
     def __call__(
         self,
         dtype: PtxType,
@@ -73,7 +77,7 @@ class AtomOperation(_Atomic):
         addr: object,
         b: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         noftz: bool = False,
@@ -90,8 +94,8 @@ class AtomOperation(_Atomic):
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
             raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
-        operands = (target, as_address(addr), _values(checked, b))
-        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
+        words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)
+        self._issue(checked, words, (target, as_address(addr)), (b,), cache_policy, pred)
         return dst
 
 
@@ -106,29 +110,30 @@ class AtomCas(_Atomic):
         compare: object,
         value: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         pred: Reg | None = None,
     ) -> Reg | None:
         """Emit `atom{.sem}{.scope}{.space}.cas.bN d, [addr], compare, value;` and return `d`, the old value."""
         checked = ptx_type(dtype, repr(self))
-        target: object = tree.Sink() if dst is None else dst
-        sources = (as_address(addr), literal(checked, compare), literal(checked, value))
-        self._issue(checked, (target, *sources), (space, sem, scope, False), None, pred)
+        words = self.words(checked, op=self.operation, space=space, sem=sem, scope=scope)
+        target = (tree.Sink() if dst is None else dst, as_address(addr))
+        self._issue(checked, words, target, (compare, value), None, pred)
         return dst
 
 
 class RedOperation(_Atomic):
     """`[addr] = operation([addr], b)`, in one step and without an answer."""
 
+    @emits(cache_policy="policy")
     def __call__(
         self,
         dtype: PtxType,
         addr: object,
         b: object,
         *,
-        space: str = "global",
+        space: str | None = "global",
         sem: str | None = None,
         scope: str | None = None,
         noftz: bool = False,
@@ -137,8 +142,8 @@ class RedOperation(_Atomic):
     ) -> None:
         """Emit `red{.sem}{.scope}{.space}.op{.vec}.type [addr], b;`; vectors and `noftz` are as for `atom`."""
         checked = ptx_type(dtype, repr(self))
-        operands = (as_address(addr), _values(checked, b))
-        self._issue(checked, operands, (space, sem, scope, noftz), cache_policy, pred)
+        words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)
+        self._issue(checked, words, (as_address(addr),), (b,), cache_policy, pred)
 
 
 class Atom:
@@ -176,9 +181,14 @@ class Red:
     xor_ = RedOperation("red", "xor_")
 
 
-def _values(dtype: PtxType, value: object) -> object:
+def _vector(value: object) -> str | None:
+    """Return the word for a list of values."""
+    return f"v{len(cast('Sequence[object]', value))}" if isinstance(value, RegArray | list | tuple) else None
+
+
+def _literals(dtype: PtxType, value: object) -> object:
     """Return the literal of a number, or those of a list."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, RegArray | list | tuple):
         return [literal(dtype, each) for each in cast("Sequence[object]", value)]
     return literal(dtype, value)
 

@@ -6,11 +6,24 @@ Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, 
 from __future__ import annotations
 
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 
-__all__ = ["Bar", "BarRed", "Barrier", "BarrierRed", "NamedBarrier", "WarpBarrier", "bar", "barrier", "named_barrier"]
+__all__ = [
+    "Bar",
+    "BarRed",
+    "Barrier",
+    "BarrierRed",
+    "CtaBar",
+    "CtaBarrier",
+    "NamedBarrier",
+    "WarpBarrier",
+    "bar",
+    "barrier",
+    "named_barrier",
+]
 
 _BARRIERS = 16
 _WARP = 32
@@ -19,31 +32,89 @@ _WARP = 32
 class BarRed:
     """Reductions over the threads of a block at a barrier: `ptx.bar.red.popc`, `and_`, `or_`."""
 
-    _words: tuple[str, ...] = ("bar", "red")
+    def __init__(self, head: str) -> None:
+        """Name the instruction, `bar.red` or `bar.cta.red`."""
+        self.head = head
 
+    @emits("{self.head}.popc", p="c")
     def popc(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
         """Emit `bar.red.popc.u32 d, n{, count}, p;` and return `d`: in how many threads `p` is true."""
-        return self._emit(("popc",), ("u32",), (dst, n, count, p), pred)
+        return _reduce((self.head, "popc", "u32"), (dst, n, count, p), pred)
 
+    @emits("{self.head}.and", p="c")
     def and_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
         """Emit `bar.red.and.pred d, n{, count}, p;` and return `d`: `p` is true in all threads."""
-        return self._emit(("and",), ("pred",), (dst, n, count, p), pred)
+        return _reduce((self.head, "and", "pred"), (dst, n, count, p), pred)
 
+    @emits("{self.head}.or", p="c")
     def or_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
         """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in some thread."""
-        return self._emit(("or",), ("pred",), (dst, n, count, p), pred)
+        return _reduce((self.head, "or", "pred"), (dst, n, count, p), pred)
 
-    def _emit(
+
+class BarrierRed:
+    """`ptx.barrier.red`: like `ptx.bar.red`, for threads that need not be converged; `aligned=True` promises it."""
+
+    def __init__(self, head: str) -> None:
+        """Name the instruction, `barrier.red` or `barrier.cta.red`."""
+        self.head = head
+
+    @emits("{self.head}.popc", p="c")
+    def popc(
         self,
-        name: tuple[str, ...],
-        word: tuple[str, ...],
-        parts: tuple[Reg, object, object | None, Reg],
-        pred: Reg | None,
+        dst: Reg,
+        n: object,
+        p: Reg,
+        count: object | None = None,
+        *,
+        aligned: bool = False,
+        pred: Reg | None = None,
     ) -> Reg:
-        dst, n, count, p = parts
-        operands = (dst, *_operands(n, count), p)
-        active("ptx.bar.red").emit((*self._words, *name, *word), operands, pred)
-        return dst
+        """Emit `barrier.red.popc{.aligned}.u32 d, n{, count}, p;` and return `d`: in how many threads `p` is true."""
+        return _reduce((self.head, "popc", *_aligned(on=aligned), "u32"), (dst, n, count, p), pred)
+
+    @emits("{self.head}.and", p="c")
+    def and_(
+        self,
+        dst: Reg,
+        n: object,
+        p: Reg,
+        count: object | None = None,
+        *,
+        aligned: bool = False,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `barrier.red.and{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in all threads."""
+        return _reduce((self.head, "and", *_aligned(on=aligned), "pred"), (dst, n, count, p), pred)
+
+    @emits("{self.head}.or", p="c")
+    def or_(
+        self,
+        dst: Reg,
+        n: object,
+        p: Reg,
+        count: object | None = None,
+        *,
+        aligned: bool = False,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `barrier.red.or{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in some thread."""
+        return _reduce((self.head, "or", *_aligned(on=aligned), "pred"), (dst, n, count, p), pred)
+
+
+def _aligned(*, on: bool) -> tuple[str, ...]:
+    return ("aligned",) if on else ()
+
+
+def _reduce(words: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg], pred: Reg | None) -> Reg:
+    dst, n, count, p = parts
+    _emit(words, (dst, *_operands(n, count), p), pred)
+    return dst
+
+
+def _emit(words: tuple[str, ...], operands: tuple[object, ...], pred: Reg | None) -> None:
+    """Emit an instruction whose first words are one, `bar.cta`."""
+    active(f"ptx.{words[0]}.{words[1]}").emit((*words[0].split("."), *words[1:]), operands, pred)
 
 
 class WarpBarrier:
@@ -54,51 +125,65 @@ class WarpBarrier:
         active("ptx.bar.warp.sync").emit(("bar", "warp", "sync"), (membermask,), pred)
 
 
-class Bar:
+class CtaBar:
+    """`ptx.bar.cta`: the barriers of `ptx.bar`, with the scope written out (PTX 7.8)."""
+
+    def __init__(self, head: str) -> None:
+        """Name the instruction, `bar` or `bar.cta`."""
+        self.head = head
+        self.red = BarRed(f"{head}.red")
+
+    @emits("{self.head}.sync")
+    def sync(self, n: object = 0, count: object | None = None, *, pred: Reg | None = None) -> None:
+        """Emit `bar.sync n{, count};`: wait, and order memory accesses of the block."""
+        _emit((self.head, "sync"), _operands(n, count), pred)
+
+    @emits("{self.head}.arrive")
+    def arrive(self, n: object, count: object, *, pred: Reg | None = None) -> None:
+        """Emit `bar.arrive n, count;`: count as arrived, and go on."""
+        _emit((self.head, "arrive"), _operands(n, count), pred)
+
+
+class Bar(CtaBar):
     """Barriers that whole warps reach together.
 
     A block has 16, numbered from 0; `count` is how many threads take part, a multiple of 32, all of the block if left
     out. Raise OperandError for other numbers.
     """
 
-    red = BarRed()
     warp = WarpBarrier()
-
-    def sync(self, n: object = 0, count: object | None = None, *, pred: Reg | None = None) -> None:
-        """Emit `bar.sync n{, count};`: wait, and order memory accesses of the block."""
-        active("ptx.bar.sync").emit(("bar", "sync"), _operands(n, count), pred)
-
-    def arrive(self, n: object, count: object, *, pred: Reg | None = None) -> None:
-        """Emit `bar.arrive n, count;`: count as arrived, and go on."""
-        active("ptx.bar.arrive").emit(("bar", "arrive"), _operands(n, count), pred)
+    cta = CtaBar("bar.cta")
 
 
-class BarrierRed(BarRed):
-    """`ptx.barrier.red`: like `ptx.bar.red`, for threads that need not be converged."""
+class CtaBarrier:
+    """`ptx.barrier.cta`: the barriers of `ptx.barrier`, with the scope written out (PTX 7.8)."""
 
-    _words = ("barrier", "red")
+    def __init__(self, head: str) -> None:
+        """Name the instruction, `barrier` or `barrier.cta`."""
+        self.head = head
+        self.red = BarrierRed(f"{head}.red")
 
-
-class Barrier:
-    """Barriers of a block whose threads need not be converged; `aligned=True` promises that they are."""
-
-    red = BarrierRed()
-
+    @emits("{self.head}.sync")
     def sync(
         self, n: object = 0, count: object | None = None, *, aligned: bool = False, pred: Reg | None = None
     ) -> None:
         """Emit `barrier.sync{.aligned} n{, count};`."""
-        words = ("barrier", "sync", "aligned") if aligned else ("barrier", "sync")
-        active("ptx.barrier.sync").emit(words, _operands(n, count), pred)
+        _emit((self.head, "sync", *_aligned(on=aligned)), _operands(n, count), pred)
 
+    @emits("{self.head}.arrive")
     def arrive(self, n: object, count: object, *, aligned: bool = False, pred: Reg | None = None) -> None:
         """Emit `barrier.arrive{.aligned} n, count;`."""
-        words = ("barrier", "arrive", "aligned") if aligned else ("barrier", "arrive")
-        active("ptx.barrier.arrive").emit(words, _operands(n, count), pred)
+        _emit((self.head, "arrive", *_aligned(on=aligned)), _operands(n, count), pred)
 
 
-bar = Bar()
-barrier = Barrier()
+class Barrier(CtaBarrier):
+    """Barriers of a block whose threads need not be converged; `aligned=True` promises that they are."""
+
+    cta = CtaBarrier("barrier.cta")
+
+
+bar = Bar("bar")
+barrier = Barrier("barrier")
 
 
 class NamedBarrier:

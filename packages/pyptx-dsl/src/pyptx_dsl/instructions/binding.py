@@ -1,4 +1,4 @@
-"""The arguments with which a function of `ptx` may emit an instruction, found by its signature."""
+"""The arguments with which a function of `ptx` may emit an instruction, found by the names of its parameters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.instructions.call_forms import Call
+from pyptx_dsl.instructions.emission import emission_of
 from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyptx_dsl.instructions.call_forms import Argument
     from pyptx_dsl.instructions.readings import Reading
@@ -22,40 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bound", "may_lack"]
 
-# Parameters of functions, and the operands of rows that they may stand for, where these are called otherwise.
-_OPERANDS: dict[str, tuple[str, ...]] = {
-    "dst": ("d", "p", "policy"),
-    "pred_out": ("p",),
-    "src": ("a",),
-    "addr": ("a", "addr"),
-    "mbar": ("addr", "mbar"),
-    "phase": ("parity", "state"),
-    "suspend_time_hint": ("time_hint",),
-    "count": ("count", "b"),
-    "n": ("n", "a"),
-    "p": ("c",),
-    "cache_policy": ("policy", "cache_policy"),
-    "random_bits": ("rbits",),
-    "lut": ("immLut",),
-    "metadata": ("e",),
-    "selector": ("f",),
-    "compare": ("b",),
-    "value": ("c",),
-    "smem_dst": ("dst",),
-    "global_src": ("src",),
-    "smem": ("a", "p"),
-}
-_FRAGMENTS = ("r", "d", "b")
-# Parameters that take a word, and the keywords that it has by itself, where it is called otherwise.
-_WORDS: dict[str, tuple[str, ...]] = {
-    "property": ("op",),
-    "level": ("scope",),
-    "ordered": ("sp::ordered_metadata",),
-}
 # Of which matrices the types of a product are, by their number: one of two types multiplies f16.
-_MATRICES = {4: "dabc", 2: "dc"}
-# Parameters that take a word without what stands in front of its `::`.
-_BARE = frozenset({"evict_l1", "evict_l2", "prefetch", "primary", "secondary", "evict"})
+_MATRICES = {2: ("d", "c"), 3: ("d", "a", "b"), 4: ("d", "a", "b", "c"), 5: ("d", "a", "b", "c", "scale")}
 _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
@@ -64,11 +33,17 @@ def bound(name: str, function: object, reading: Reading, guard: Operand | None) 
     if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
-    parameters = _parameters(function)
-    for operands in (reading.operands, dict(list(reading.operands.items())[1:])):
-        values = Binding(parameters, replace(reading, operands=operands)).values
-        if values is not None:
-            yield _called(name, *_split(parameters, values), guard)
+    parameters, names = _parameters(function), emission_of(function).names
+    for operands in (reading.operands, _behind_result(reading.operands)):
+        values = Binding(parameters, replace(reading, operands=operands), names).values
+        yield _called(name, *_split(parameters, values), guard)
+
+
+def _behind_result(operands: dict[str, Operand]) -> dict[str, Operand]:
+    """Return the operands without the first, whose register a call declares; `"|"` is the other half of a pair."""
+    first = next(iter(operands.values()), None)
+    rest = dict(list(operands.items())[1:])
+    return {"|": first.second, **rest} if isinstance(first, tree.Pair) else rest
 
 
 def _called(name: str, arguments: tuple[Argument, ...], keywords: dict[str, Argument], guard: Operand | None) -> Call:
@@ -112,88 +87,107 @@ def _split(
 
 
 class Binding:
-    """The values of parameters, as far as a reading has them; `values` is None where one lacks that must be given."""
+    """The values of parameters, as far as a reading has them.
 
-    def __init__(self, parameters: tuple[inspect.Parameter, ...], reading: Reading) -> None:
-        """Take types and words by what parameters are, then operands by their names, then those that are left."""
+    A parameter for a type has `type` in its name. Any other is a slot or an operand of the row: that of a name that is
+    declared for it, or of its own. Operands that are left go by their order to the parameters that are.
+    """
+
+    def __init__(
+        self, parameters: tuple[inspect.Parameter, ...], reading: Reading, names: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        """Give each parameter what the reading has for it."""
         self._types = list(reading.types)
-        self._words = dict(reading.keywords)
-        self._operands = dict(reading.operands)
-        self._values: dict[str, Argument] = {}
+        self._words = reading.keywords
+        self._operands = dict(_out_of_brackets(reading.operands))
+        self.values: dict[str, Argument] = {}
         for parameter in parameters:
-            self._take(parameter)
+            for name in (*names.get(parameter.name, ()), parameter.name):
+                if parameter.name not in self.values:
+                    self._take(parameter, name)
         for parameter in parameters:
-            if self._operands and parameter.name not in self._values and _is_placed_operand(parameter):
-                self._keep(parameter, self._operands.pop(next(iter(self._operands))))
-        missing = [each for each in parameters if each.default is each.empty and each.name not in self._values]
-        self._values.update(dict.fromkeys((each.name for each in missing), None))
-        self.values = self._values if all("None" in str(each.annotation) for each in missing) else None
+            if self._operands and parameter.name not in self.values and _is_placed(parameter):
+                self.values[parameter.name] = self._operands.pop(next(iter(self._operands)))
+        for parameter in parameters:
+            if parameter.name not in self.values and not _may_stay(parameter):
+                self.values[parameter.name] = False if parameter.default is True else None
 
-    def _take(self, parameter: inspect.Parameter) -> None:
-        kind, name = str(parameter.annotation), parameter.name
-        if "PtxType" in kind:
-            self._take_type(name)
-        elif "bool" in kind:
-            said = self._word(name) is not None or name in self._words.values()
-            if said != (parameter.default is True):
-                self._values[name] = said
-        elif not _is_operand(parameter):
-            self._take_word(parameter)
-        else:
-            self._take_operand(parameter)
+    def _take(self, parameter: inspect.Parameter, name: str) -> None:
+        if "type" in parameter.name:
+            self._take_type(parameter)
+        elif name in self._operands and name != parameter.name:
+            self.values[parameter.name] = self._operands.pop(name)
+        elif name in self._words:
+            word = self._words[name]
+            self.values[parameter.name] = True if isinstance(parameter.default, bool) else _extents(word)
+        elif name.startswith("type."):
+            self._take_type_at(parameter.name, int(name.removeprefix("type.")))
+        elif name == "|":
+            self._take_second(parameter.name)
+        elif "," in name:
+            self._take_both(parameter.name, *name.split(","))
+        elif name in self._operands:
+            self.values[parameter.name] = self._operands.pop(name)
 
-    def _take_type(self, name: str) -> None:
-        matrix = name.removeprefix("dtype_")
-        if matrix != name:
-            named = dict(zip(_MATRICES.get(len(self._types), ""), self._types, strict=False))
-            self._values[name] = BY_NAME[named.get(matrix, "f16")]
-        elif self._types:
-            word = self._types.pop(0)
-            self._values[name] = BY_NAME.get(word, word)
-
-    def _word(self, name: str) -> str | bool | None:
-        return next((self._words[each] for each in (name, *_WORDS.get(name, ())) if each in self._words), None)
-
-    def _take_word(self, parameter: inspect.Parameter) -> None:
-        name = parameter.name
-        word = self._word(name)
-        if isinstance(word, str):
-            extents = _EXTENTS.fullmatch(word)
-            bare = word.partition("::")[2] if name in _BARE else ""
-            as_extents = extents is not None and "Sequence" in str(parameter.annotation)
-            self._values[name] = tuple(map(int, extents.groups())) if extents and as_extents else bare or word
-        elif name == "space":
-            self._values[name] = None if "None" in str(parameter.annotation) else "generic"
-
-    def _take_operand(self, parameter: inspect.Parameter) -> None:
-        if parameter.name == "p" and parameter.kind is parameter.KEYWORD_ONLY:
-            self._take_second(parameter)
+    def _take_type(self, parameter: inspect.Parameter) -> None:
+        matrix = parameter.name.removeprefix("dtype_")
+        if matrix == parameter.name:
+            if self._types:
+                word = self._types.pop(0)
+                self.values[matrix] = BY_NAME.get(word, word)
             return
-        others = _FRAGMENTS if "Fragment" in str(parameter.annotation) else _OPERANDS.get(parameter.name, ())
-        for name in (parameter.name, *others):
-            if name in self._operands:
-                self._keep(parameter, self._operands.pop(name))
-                return
+        named = dict(zip(_MATRICES.get(len(self._types), ()), self._types, strict=False))
+        if matrix in named or parameter.default is parameter.empty:
+            self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
-    def _take_second(self, parameter: inspect.Parameter) -> None:
+    def _take_type_at(self, parameter: str, place: int) -> None:
+        """Take the word of one of the types."""
+        if place < len(self._types):
+            self.values[parameter] = self._types[place]
+
+    def _take_second(self, parameter: str) -> None:
         """Give the second half of a pair its own parameter."""
-        for name, value in self._values.items():
-            if isinstance(value, tree.Pair):
-                self._values[name], self._values[parameter.name] = value.first, value.second
-                return
+        if "|" in self._operands:
+            self.values[parameter] = self._operands.pop("|")
+        for held in (self._operands, self.values):
+            for name, value in held.items():
+                if isinstance(value, tree.Pair):
+                    held[name], self.values[parameter] = value.first, value.second
+                    return
 
-    def _keep(self, parameter: inspect.Parameter, operand: Operand) -> None:
-        nothing = isinstance(operand, tree.Sink) and "None" in str(parameter.annotation)
-        self._values[parameter.name] = None if nothing else operand
-
-
-def _is_operand(parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter is for an operand: not for a type, a word, a switch or a shape."""
-    kind = str(parameter.annotation)
-    return not any(each in kind for each in ("PtxType", "bool", "str", "Literal", "Which", "Sequence[int]"))
+    def _take_both(self, parameter: str, first: str, second: str) -> None:
+        """Give two operands to one parameter."""
+        if first in self._operands and second in self._operands:
+            self.values[parameter] = tree.Vector((self._operands.pop(first), self._operands.pop(second)))
 
 
-def _is_placed_operand(parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter is for an operand that a call names by its place, or must name."""
+def _extents(word: object) -> Argument:
+    """Return the extents that a word says, `m16n8k16`, or the number; any other as it is."""
+    if not isinstance(word, str):
+        return cast("Argument", word)
+    extents = _EXTENTS.fullmatch(word)
+    return tuple(map(int, extents.groups())) if extents else int(word) if word.isdecimal() else word
+
+
+def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operand]]:
+    """Yield operands, and for the box of a tensor its map, its coordinates, and what stands between them."""
+    for name, operand in operands.items():
+        if name == "box" and isinstance(operand, tree.TensorAddress):
+            first, *between, last = operand.elements
+            yield from (("box.map", first), ("box.coordinates", last))
+            if between:
+                yield "box.address", between[0] if len(between) == 1 else tree.Vector(tuple(between))
+        else:
+            yield name, operand
+
+
+def _may_stay(parameter: inspect.Parameter) -> bool:
+    """Tell whether a parameter that a reading has nothing for may keep its default: one that is no word or switch."""
+    default = parameter.default
+    return default is not parameter.empty and default is not True and not isinstance(default, str)
+
+
+def _is_placed(parameter: inspect.Parameter) -> bool:
+    """Tell whether a parameter takes an operand that a call gives by its place, or must give."""
     placed = parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
-    return placed and _is_operand(parameter)
+    return placed and "type" not in parameter.name

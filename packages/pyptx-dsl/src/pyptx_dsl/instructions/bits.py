@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pyptx_dsl.instructions.wrapper import Binary, Quaternary, Ternary, Unary, Wrapper, choice, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.wrapper import Binary, Quaternary, Ternary, Unary, Wrapper
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -133,6 +134,9 @@ class Lop3(Wrapper):
 lop3 = Lop3("lop3", "Any function of three bits, by its truth table.")
 
 
+_SHF = InstructionForms("ptx.shf", "shf")
+
+
 def shf(
     dtype: PtxType,
     dst: Reg,
@@ -149,7 +153,5 @@ def shf(
     `direction` is `l` (the high half of the result) or `r` (the low half); `mode` is `wrap` or `clamp` for amounts of
     32 and more. Manual: "Logic and Shift Instructions: shf".
     """
-    words = ("shf", choice("direction", direction, ("l", "r")), choice("mode", mode, ("wrap", "clamp")))
-    width = ptx_type(dtype, "ptx.shf").bits
-    active("ptx.shf").emit((*words, f"b{width}"), (dst, a, b, c), pred)
+    active("ptx.shf").emit(_SHF.words(dtype, direction=direction, mode=mode), (dst, a, b, c), pred)
     return dst

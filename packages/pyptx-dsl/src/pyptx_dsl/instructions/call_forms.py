@@ -98,7 +98,7 @@ def _written(argument: Argument, write: Callable[[Operand], str]) -> str:
 
 
 def expression(operand: Operand) -> str:
-    """Return Python for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`, else its spelling."""
+    """Return Python for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`; else its spelling."""
     match operand:
         case tree.Register(name=name) if name in special_registers():
             return f"ptx.sreg({json.dumps(name)})"
@@ -106,6 +106,10 @@ def expression(operand: Operand) -> str:
             return name.lstrip("%").replace(".", "_")
         case tree.Negated(operand=inner):
             return f"~{expression(inner)}"
+        case tree.Vector(elements=parts):
+            return f"[{', '.join(map(expression, parts))}]"
+        case tree.TensorAddress(elements=parts):
+            return f"ptx.tensor_addr({', '.join(map(expression, parts))})"
         case tree.Address(base=base, offset=None):
             return f"ptx.addr({expression(base)})"
         case tree.Address(base=base, offset=tree.Immediate(text=text)) if _is_plain(text):

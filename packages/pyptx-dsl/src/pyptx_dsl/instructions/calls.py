@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import ControlFlowError, OperandError
 from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
@@ -11,11 +13,11 @@ from pyptx_dsl.instructions.variables import (
     Size,
     attribute_nodes,
     dimensions,
-    identifier,
     vector_word,
     written_type,
 )
-from pyptx_dsl.registers.operands import alignment
+from pyptx_dsl.registers.operands import alignment, as_items
+from pyptx_dsl.registers.texts import identifier
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import nodes
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["branchtargets", "call", "callprototype", "calltargets", "parameter"]
 
 _SPACES = ("param", "reg")
+_POINTED = ("const", "global", "local", "shared", "generic")
+_COUNT = re.compile(r"<\d+>\Z", re.ASCII)
 
 
 def call(
@@ -47,10 +51,10 @@ def call(
     `ptx.calltargets`. `args` and `returns` are registers or `.param` variables; None leaves the parentheses out.
     Manual: "Control Flow Instructions: call".
     """
-    operands: list[object] = [] if returns is None else [tuple(returns)]
+    operands: list[object] = [] if returns is None else [_listed("returns", returns)]
     operands.append(function)
     if args is not None:
-        operands.append(tuple(args))
+        operands.append(_listed("args", args))
     if prototype is not None:
         operands.append(prototype)
     active("ptx.call").emit(("call", "uni") if uni else ("call",), operands, pred)
@@ -69,22 +73,49 @@ def callprototype(
     to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label.
     Manual: "Control Flow Directives: .callprototype".
     """
-    given = None if params is None else tuple(params)
+    given = None if params is None else parameters("params", params)
     written = directive_nodes(keywords, "ptx.callprototype", directives)
-    _labelled("ptx.callprototype").append(nodes.CallPrototype(given, tuple(returns), written))
+    _labelled("ptx.callprototype").append(nodes.CallPrototype(given, parameters("returns", returns), written))
 
 
 def calltargets(*functions: str) -> None:
-    """Put `.calltargets f, g;` here, behind the `ptx.label` that names the list. Manual: ".calltargets"."""
-    _labelled("ptx.calltargets").append(nodes.CallTargets(functions))
+    """Put `.calltargets f, g;` here, behind the `ptx.label` that names the list.
+
+    Raise ControlFlowError without a label, and OperandError for what is no name. Manual: ".calltargets".
+    """
+    _labelled("ptx.calltargets").append(nodes.CallTargets(_named("ptx.calltargets", "a function", functions)))
 
 
 def branchtargets(*labels: str) -> None:
     """Put `.branchtargets a, b;` here, behind the `ptx.label` that names the list for `brx.idx`.
 
-    `"N<5>"` stands for `N0 … N4`. Manual: ".branchtargets".
+    `"N<5>"` stands for `N0 … N4`. Raise ControlFlowError without a label, and OperandError for what is no name.
+    Manual: ".branchtargets".
     """
-    _labelled("ptx.branchtargets").append(nodes.BranchTargets(labels))
+    _labelled("ptx.branchtargets").append(nodes.BranchTargets(_named("ptx.branchtargets", "a label", labels)))
+
+
+def parameters(what: str, given: object) -> tuple[nodes.Parameter, ...]:
+    """Return a list of parameters; raise OperandError for anything else."""
+    items = as_items(given)
+    if items is not None and all(isinstance(each, nodes.Parameter) for each in items):
+        return tuple(cast("list[nodes.Parameter]", items))
+    raise OperandError(f"{what}={given!r} is no list of parameters", hint=f'{what}=[ptx.parameter("name", u64), …]')
+
+
+def _listed(what: str, given: object) -> tuple[object, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise OperandError(f"{what}={given!r} is no list", hint=f"the {what} of a call stand in a list: {what}=[…]")
+    return tuple(cast("Iterable[object]", given))
+
+
+def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
+    """Return the names of a list, each of which may end in a count, `N<5>`."""
+    if not names:
+        raise OperandError(f"{what} lists one name at least", hint=f'write {what}("first", "second")')
+    for name in names:
+        identifier(_COUNT.sub("", name) if isinstance(name, str) else name, kind)
+    return cast("tuple[str, ...]", names)
 
 
 def _labelled(what: str) -> Trace:
@@ -115,9 +146,11 @@ def parameter(
     function alone. `name` is `"_"` or empty in prototypes. Manual: "Kernel Function Parameters".
     """
     if space not in _SPACES:
-        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}")
+        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}", hint='space="param"')
     if ptr_align is not None and not ptr:
         raise OperandError("ptr_align is the alignment of what a pointer points to", hint="add ptr=True")
+    if isinstance(ptr, str) and ptr not in _POINTED:
+        raise OperandError(f"ptr={ptr!r} is no state space", hint=f"one of {', '.join(_POINTED)}, or True for any")
     pointer = nodes.Pointer(ptr if isinstance(ptr, str) else None, alignment(ptr_align)) if ptr else None
     return nodes.Parameter(
         written_type(dtype),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import from_name
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.operands import PipeRef
@@ -75,7 +76,7 @@ def set_(
     return dst
 
 
-@lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
     """Return the opcode; raise OperandError for a comparison or a combination that no row has."""
     from pyptx_dsl.instructions.row_forms import choices_of
@@ -99,6 +100,9 @@ def selp(
     return dst
 
 
+_SLCT = InstructionForms("ptx.slct", "slct")
+
+
 def slct(
     dtype: PtxType,
     ctype: PtxType,
@@ -115,12 +119,7 @@ def slct(
     Manual: "Comparison and Selection Instructions: slct".
     """
     first = ptx_type(dtype, "ptx.slct")
-    words = (
-        "slct",
-        *(("ftz",) if ftz else ()),
-        first.move or first.name,
-        choice("ctype", ptx_type(ctype, "ptx.slct").name, ("s32", "f32")),
-    )
+    words = _SLCT.words((from_name(first.move or first.name), ctype), ftz=ftz)
     active("ptx.slct").emit(words, (dst, literal(first, a), literal(first, b), c), pred)
     return dst
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import choice, ptx_type
 from pyptx_dsl.trace_context import active
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -39,6 +40,7 @@ def _length(value: object) -> int:
     return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
+@emits(random_bits="rbits")
 def cvt(
     dst_type: PtxType,
     src_type: PtxType,
@@ -75,7 +77,7 @@ def cvt(
     return dst
 
 
-@lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def _words(
     to: str,
     source: str,

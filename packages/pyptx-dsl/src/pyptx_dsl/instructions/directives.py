@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.variables import constant, quotable
+from pyptx_dsl.registers.texts import text as text_of
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.tracing.deviations import Deviation
 from pyptx_ir.syntax import nodes
@@ -34,12 +35,14 @@ def written(*, lead: str | None = None, spelling: str | None = None, unchecked: 
 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
     """Return what is said of a statement; raise OperandError for a lead that is more than trivia."""
+    if spelling is not None:
+        text_of("the spelling of a statement", spelling)
     return Deviation(None if lead is None else trivia("lead", lead), spelling, unchecked)
 
 
-def trivia(what: str, text: str) -> str:
+def trivia(what: str, text: object) -> str:
     """Return a text of white space and comments; raise OperandError for any other."""
-    if not _is_trivia(text):
+    if not isinstance(text, str) or not _is_trivia(text):
         raise OperandError(f"{what}={text!r} is not white space and comments", hint="comments are // … or /* … */")
     return text
 
@@ -59,8 +62,13 @@ def _is_trivia(lead: str) -> bool:
 def comment(text: str) -> None:
     """Put `// text` on a line of its own, in front of the next statement; each line of `text` is one."""
     trace = active("ptx.comment")
-    for line in text.splitlines() or [""]:
+    for line in comment_lines(text):
         trace.comment(line)
+
+
+def comment_lines(text: object) -> list[str]:
+    """Return the lines of a comment; raise OperandError for what is no text."""
+    return text_of("a comment", text).splitlines() or [""]
 
 
 def open_scope() -> None:
@@ -93,7 +101,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
 
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
     """Return a directive that has no node of its own."""
-    if not _NAME.match(name):
+    if not _NAME.match(text_of("the name of a directive", name)):
         raise OperandError(f"{name!r} is no name of a directive", hint='write it without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
 
@@ -114,7 +122,8 @@ def word(text: str) -> Operand:
     try:
         statements = parse_statements(f".b8 {text}")
     except PtxSyntaxError as error:
-        raise OperandError(f"{text!r} is no value: {error.message}", hint=error.hint) from None
+        hint = error.hint or "a number, a label, label+4, or a difference of labels"
+        raise OperandError(f"{text!r} is no value: {error.message}", hint=hint) from None
     match statements:
         case (nodes.SectionData(values=(operand,)),):
             return operand

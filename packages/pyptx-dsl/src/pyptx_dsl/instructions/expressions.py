@@ -5,38 +5,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.errors import OperandError
+from pyptx_dsl.errors import ControlFlowError, OperandError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.exact import EXACT, Exact
 from pyptx_dsl.registers.register import NegPred, Reg, SpecialReg, Unplaced
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.tracing.trace import Scope, Trace
     from pyptx_dsl.types import PtxType
 
-__all__ = ["Expression", "Pipe", "PipeStep", "expr", "pipe", "scope"]
+__all__ = ["Expression", "Pipe", "PipeStep", "ScopeBlock", "expr", "pipe", "scope"]
 
 
 class Expression:
     """The block of `expr`, as a context manager; `exact` is None where operators do what they always do."""
 
-    __slots__ = ("_before", "_exact", "_trace")
+    __slots__ = ("_before", "_exact", "_promise", "_trace")
 
     def __init__(self, trace: Trace, exact: Exact | None) -> None:
         """Prepare the block."""
         self._trace = trace
         self._exact = exact
+        self._promise = trace.promise("ptx.expr")
         self._before: object = None
 
     def __enter__(self) -> None:
         """Let operators be exact, if asked to."""
+        self._trace.unopened.pop(self._promise, None)
         if self._exact is not None:
             self._before = self._trace.notes.get(EXACT)
             self._trace.notes[EXACT] = self._exact
@@ -70,8 +71,18 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
     trace = active("ptx.expr")
     if temps is None and spelling is None:
         return Expression(trace, None)
-    registers = [_temporary(trace, register) for register in temps or ()]
+    if spelling is not None and not isinstance(cast("object", spelling), Mapping):
+        raise OperandError(f"ptx.expr: spelling={spelling!r} is of no type", hint="write spelling={u32: 'add.s32'}")
+    registers = [_temporary(trace, register) for register in _listed(temps)]
     return Expression(trace, Exact(trace, registers, spelling or {}, Unplaced))
+
+
+def _listed(temps: object) -> Iterable[object]:
+    if temps is None:
+        return ()
+    if isinstance(temps, str | Reg) or not isinstance(temps, Iterable):
+        raise OperandError(f"ptx.expr: temps={temps!r} is no list", hint="write temps=(r[1],), with the comma")
+    return cast("Iterable[object]", temps)
 
 
 def _temporary(trace: Trace, value: object) -> Reg:
@@ -80,12 +91,41 @@ def _temporary(trace: Trace, value: object) -> Reg:
     raise OperandError(f"ptx.expr: {value!r} cannot hold a temporary", hint="name registers of this kernel")
 
 
-def scope() -> AbstractContextManager[None]:
+class ScopeBlock:
+    """The block of `scope`, as a context manager."""
+
+    __slots__ = ("_promise", "_scope", "_trace")
+
+    def __init__(self, trace: Trace) -> None:
+        """Prepare the block."""
+        self._trace = trace
+        self._promise = trace.promise("ptx.scope")
+        self._scope: Scope | None = None
+
+    def __enter__(self) -> None:
+        """Put the `{`."""
+        self._trace.unopened.pop(self._promise, None)
+        self._trace.open()
+        self._scope = self._trace.open_scope
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Put the `}`, unless an error is on its way; refuse a brace that the block has closed, or left open."""
+        if kind is None and self._trace.open_scope is not self._scope:
+            raise ControlFlowError(
+                "the block of this ptx.scope() closes another brace than its own, or leaves one open",
+                hint="give every ptx.open_scope() in it a ptx.close_scope(), and no other",
+            )
+        if self._trace.open_scope is self._scope:
+            self._trace.close_brace()
+
+
+def scope() -> ScopeBlock:
     """Put the statements of a `with` block between `{` and `}`, a scope of PTX for variables and labels.
 
-    Registers stay declared at the head of the body. Manual: "Control Flow Instructions: {}".
+    Registers stay declared at the head of the body, but for `reg.bank` and `reg.declare`. Raise ControlFlowError, at
+    the `with`, where the block closes more or fewer braces than it opens. Manual: "Control Flow Instructions: {}".
     """
-    return active("ptx.scope").scope()
+    return ScopeBlock(active("ptx.scope"))
 
 
 class Pipe:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.completion import provided
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.instructions.missing import extension
-from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
 
-_SEMANTICS = ("sc", "acq_rel", "acquire", "release")
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+_FENCE = InstructionForms("ptx.fence", "fence")
+_ALIAS = InstructionForms("ptx.fence.proxy.alias_sys", "fence.proxy.alias")
+_MEMBAR = InstructionForms("ptx.membar", "membar")
 
 
 class FenceProxy:
@@ -26,10 +28,10 @@ class FenceProxy:
         """Emit `fence.proxy.alias;`: between virtual addresses of the same memory."""
         active("ptx.fence.proxy.alias").emit(("fence", "proxy", "alias"), (), pred)
 
+    @emits("fence.proxy.alias.sys")
     def alias_sys(self, sem: str, *, pred: Reg | None = None) -> None:
         """Emit `fence.proxy.alias.sem.sys;`, in one direction: `sem` is `acquire` or `release` (PTX 9.4, sm_90)."""
-        words = ("fence", "proxy", "alias", choice("sem", sem, ("acquire", "release")), "sys")
-        active("ptx.fence.proxy.alias_sys").emit(words, (), pred)
+        active("ptx.fence.proxy.alias_sys").emit(_ALIAS.words(sem=sem), (), pred)
 
 
 class Fence:
@@ -37,23 +39,31 @@ class Fence:
 
     proxy = FenceProxy()
 
-    def __call__(self, sem: str = "acq_rel", scope: str = "gpu", *, pred: Reg | None = None) -> None:
-        """Emit `fence.sem.scope;`.
+    def __call__(self, sem: str | None = "acq_rel", scope: str = "gpu", *, pred: Reg | None = None) -> None:
+        """Emit `fence{.sem}.scope;`.
 
-        `sem` is `sc`, `acq_rel`, `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu` or `sys`.
+        `sem` is `sc`, `acq_rel` (what None means, too), `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu` or
+        `sys`.
         """
-        words = ("fence", choice("sem", sem, _SEMANTICS), choice("scope", scope, _SCOPES))
-        active("ptx.fence").emit(words, (), pred)
+        active("ptx.fence").emit(_FENCE.words(sem=sem, scope=scope), (), pred)
 
+    @emits("fence.acquire.sync_restrict::shared::cluster")
     def acquire_shared_cluster(self, *, pred: Reg | None = None) -> None:
         """Emit `fence.acquire.sync_restrict::shared::cluster.cluster;`: of shared memory alone (PTX 8.6, sm_90)."""
         words = ("fence", "acquire", "sync_restrict::shared::cluster", "cluster")
         active("ptx.fence.acquire_shared_cluster").emit(words, (), pred)
 
+    @emits("fence.release.sync_restrict::shared::cta")
     def release_shared_cta(self, *, pred: Reg | None = None) -> None:
         """Emit `fence.release.sync_restrict::shared::cta.cluster;`: of the block's own memory (PTX 8.6, sm_90)."""
         words = ("fence", "release", "sync_restrict::shared::cta", "cluster")
         active("ptx.fence.release_shared_cta").emit(words, (), pred)
+
+    @emits("fence.alias.sync_restrict::read.release.sys")
+    def alias_release_read(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.alias.sync_restrict::read.release.sys;`: what was read may be written by an alias (PTX 9.5)."""
+        words = ("fence", "alias", "sync_restrict::read", "release", "sys")
+        active("ptx.fence.alias_release_read").emit(words, (), pred)
 
     if TYPE_CHECKING:
         mbarrier_init: PlainFence
@@ -85,9 +95,12 @@ class Fence:
 fence = Fence()
 
 
+@emits(level="level scope")
 def membar(level: str = "gl", *, pred: Reg | None = None) -> None:
     """Emit `membar.level;`, the older spelling of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
-    active("ptx.membar").emit(("membar", choice("level", level, ("cta", "gl", "sys"))), (), pred)
+    choice("level", level, (*_MEMBAR.choices("level"), "sys"))
+    words = _MEMBAR.words(scope=level) if level == "sys" else _MEMBAR.words(level=level)
+    active("ptx.membar").emit(words, (), pred)
 
 
 def nanosleep(nanoseconds: object, *, pred: Reg | None = None) -> None:

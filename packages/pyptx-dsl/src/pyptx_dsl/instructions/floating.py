@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.wrapper import Binary, Unary, choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.wrapper import Binary, Unary
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -58,15 +60,16 @@ copysign = Binary(
     "The magnitude of `b` with the sign of `a`.",
 )
 
-_CLASSES = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
+_TEST = InstructionForms("ptx.testp", "testp")
 
 
+@emits(property="op")
 def testp(property: str, dtype: PtxType, pred_out: Reg, a: object, *, pred: Reg | None = None) -> Reg:  # noqa: A002, PT028  the manual's words
     """Emit `testp.property.type p, a;` and return `p`.
 
     `property` is `finite`, `infinite`, `number`, `notanumber`, `normal` or `subnormal`; the type is f32 or f64.
     Manual: "Floating Point Instructions: testp".
     """
-    words = ("testp", choice("property", property, _CLASSES), ptx_type(dtype, "ptx.testp").name)
-    active("ptx.testp").emit(words, (pred_out, a), pred)
+    choice("property", property, _TEST.choices("op"))
+    active("ptx.testp").emit(_TEST.words(dtype, op=property), (pred_out, a), pred)
     return pred_out

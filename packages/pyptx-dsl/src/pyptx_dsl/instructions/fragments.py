@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.registers.register import Reg, RegArray
-from pyptx_ir.isa.kinds.fragments import held_by
+from pyptx_ir.isa.kinds.fragments import share_of
+from pyptx_ir.isa.kinds.kind import Use
+from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.patterns import compile_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_ir.fragments import Fragment as Layout
 
-__all__ = ["Fragment", "fragment", "held", "shape_name"]
+__all__ = ["Fragment", "Share", "fragment", "held", "limits_of", "shape_name", "shares_of"]
 
 Fragment: TypeAlias = Reg | RegArray | Sequence[Reg]
 """A thread's registers of one matrix, in the order of the manual's figures."""
@@ -26,31 +35,56 @@ def fragment(name: str, value: object, count: int) -> list[object]:
     return registers
 
 
-def held(name: str, value: object, layout: Layout, element: str) -> list[object]:
-    """Return the registers that hold a matrix of `element`; raise OperandError for another number or other types."""
+Name = TypeVar("Name", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a thread holds of a matrix, by the instruction's row: so many registers, of these types."""
+
+    registers: int
+    types: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.registers} registers of {' or '.join(f'.{each}' for each in self.types)}"
+
+
+@lru_cache(maxsize=1024)
+def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
+    """Return the shares of matrices that an instruction of a form takes, by the names of its operands."""
+    pattern = compile_row(form.row)
+    filled = match_modifiers(pattern, words[1:]) or {}
+    found = {place.name: share_of(Use(form.row, filled, place, KINDS)) for place in pattern.places}
+    return {name: Share(*share) for name, share in found.items() if share is not None}
+
+
+def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
+    """Return the constants that an operand of a form may be, or the ends of their range; none where all are."""
+    limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
+    return () if limits is None else limits.inside()
+
+
+def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layout] | None = None) -> list[object]:
+    """Return the registers that hold a matrix; raise OperandError for another number or other types.
+
+    `layout` is asked for what is told then: which elements they hold.
+    """
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
-    types = held_by(element)
-    if len(registers) != layout.registers:
-        raise OperandError(
-            f"{name} is {layout.registers} registers, not {len(registers)}", hint=_taken(layout, _wanted(layout, types))
-        )
+    if len(registers) != share.registers:
+        wrong = f"{name} is {share.registers} registers, not {len(registers)}"
+        raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
     for register in registers:
-        if isinstance(register, Reg) and register.dtype.checked not in types:
-            wanted = _wanted(layout, types)
-            raise OperandError(
-                f"{name} is {wanted}, and {register.raw_name} is a .{register.dtype} register",
-                hint=_taken(layout, wanted),
-            )
+        if isinstance(register, Reg) and register.dtype.checked not in share.types:
+            wrong = f"{name} is {share}, and {register.raw_name} is a .{register.dtype} register"
+            raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
     return registers
 
 
-def _wanted(layout: Layout, types: Sequence[str]) -> str:
-    return f"{layout.registers} registers of {' or '.join(f'.{each}' for each in types)}"
-
-
-def _taken(layout: Layout, wanted: str) -> str:
+def _taken(share: Share, layout: Layout | None) -> str:
+    if layout is None:
+        return f"it takes {share}"
     packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
-    return f"{layout.title} takes {wanted}{packed}; print the fragment (ptx.mma.fragment) to see who holds what"
+    return f"{layout.title} takes {share}{packed}; print the fragment (ptx.mma.fragment) to see who holds what"
 
 
 def shape_name(shape: Sequence[int]) -> str:

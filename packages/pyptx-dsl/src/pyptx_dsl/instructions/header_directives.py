@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from pyptx_dsl.errors import KeywordError, close
+from pyptx_dsl.errors import KeywordError, OperandError, close
 from pyptx_dsl.instructions.variables import constant, quotable
 from pyptx_dsl.registers.operands import as_items
+from pyptx_dsl.registers.texts import text
 from pyptx_ir.syntax.nodes import HeaderDirective
 
 if TYPE_CHECKING:
@@ -41,8 +42,19 @@ _KNOWN = tuple(HeaderDirectives.__annotations__)
 def directive_nodes(
     keywords: Mapping[str, object], what: str, before: Sequence[tuple[str, object]] = ()
 ) -> tuple[HeaderDirective, ...]:
-    """Return the directives that pairs and keywords stand for; raise KeywordError for one that there is not."""
-    return tuple([one for name, value in (*before, *keywords.items()) for one in _directives(name, value, what)])
+    """Return the directives that pairs and keywords stand for.
+
+    Raise KeywordError for one that there is not, and OperandError for what is no pair.
+    """
+    pairs = [*map(_pair, before), *keywords.items()]
+    return tuple([one for name, value in pairs for one in _directives(name, value, what)])
+
+
+def _pair(given: object) -> tuple[str, object]:
+    items = as_items(given)
+    if items is None or len(items) != 2:
+        raise OperandError(f"directives={given!r} is no pair", hint='write directives=[("pragma", "nounroll")]')
+    return text("the name of a directive", items[0]), items[1]
 
 
 def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective]:
@@ -50,7 +62,7 @@ def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective
         raise KeywordError(f"{what} has no keyword {name!r}", hint=close(name, _KNOWN))
     if name == "pragma":
         texts = (value,) if isinstance(value, str) else value
-        return [HeaderDirective(name, (quotable(str(text)),)) for text in _items(texts)]
+        return [HeaderDirective(name, (quotable(each),)) for each in _items(texts)]
     if value is True or value is False:
         return [HeaderDirective(name)] if value else []
     return [HeaderDirective(name, tuple([constant(each) for each in _items(value)]))]

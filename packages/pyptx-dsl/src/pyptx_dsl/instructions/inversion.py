@@ -1,9 +1,10 @@
 """From an instruction to the call of `ptx` that emits it: `call_of`.
 
 Which functions there are, the namespace says: `fence.proxy.alias` may be `ptx.fence.proxy.alias` or `ptx.fence`, the
-first of which says more. What a function takes, its signature says: types by their annotation, modifiers by the names
-of keywords, operands by their names and their order. What there is to pass, the rows of the instruction say. A call
-made of these is tried, and it counts only if it emits the instruction that it was made from.
+first of which says more. What a function takes, its signature says: its parameters are called as the slots and
+operands in the rows are, or a declaration beside it says what they are (`emission.py`). What there is to pass, the
+rows of the instruction say. A call made of these is tried, and it counts only if it emits the instruction that it was
+made from.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyptx_dsl.instructions.binding import bound, may_lack
 from pyptx_dsl.instructions.call_forms import Call
 from pyptx_dsl.instructions.completion import provided
 from pyptx_dsl.instructions.dotted import Inst
+from pyptx_dsl.instructions.emission import emission_of
 from pyptx_dsl.instructions.names import MODULES, load
 from pyptx_dsl.instructions.readings import readings
 from pyptx_dsl.instructions.rehearsal import rehearsed
@@ -55,12 +57,12 @@ def _unknown(_name: str) -> str | None:
 
 
 def _attempts(name: str, instruction: Instruction) -> Iterator[Call]:
-    """Yield calls of a function that may emit an instruction, with numbers of Python or as the instruction has them."""
+    """Yield calls of a function that may emit an instruction: with None for the sink, and with numbers of Python."""
     function = Call(name, ()).function
     for reading in readings(instruction):
         for call in bound(name, function, reading, _guard(instruction)):
-            yield _with_numbers(call)
-            yield call
+            plain = _each(_number, call)
+            yield from dict.fromkeys((_each(_nothing, plain), plain, call))
 
 
 def _guard(instruction: Instruction) -> Operand | None:
@@ -71,9 +73,14 @@ def _guard(instruction: Instruction) -> Operand | None:
     return tree.Negated(register) if guard.negated else register
 
 
-def _with_numbers(call: Call) -> Call:
-    arguments = tuple(map(_number, call.arguments))
-    return replace(call, arguments=arguments, keywords=tuple((name, _number(each)) for name, each in call.keywords))
+def _each(change: Callable[[Argument], Argument], call: Call) -> Call:
+    arguments = tuple(map(change, call.arguments))
+    return replace(call, arguments=arguments, keywords=tuple((name, change(each)) for name, each in call.keywords))
+
+
+def _nothing(argument: Argument) -> Argument:
+    """Return None for the sink."""
+    return None if isinstance(argument, tree.Sink) else argument
 
 
 def _number(argument: Argument) -> Argument:
@@ -86,7 +93,8 @@ def _number(argument: Argument) -> Argument:
 
 def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call | None:
     """Return a call if it emits the instruction, with the register that it returns if that is one of its own."""
-    found = rehearsed(call, declared, next(iter(instruction.operands), None))
+    first = next(iter(instruction.operands), None)
+    found = rehearsed(call, declared, first.first if isinstance(first, tree.Pair) else first)
     if found is None:
         return None
     emitted, result = found
@@ -137,21 +145,26 @@ def _plain(word: str) -> str:
 def _functions() -> dict[str, tuple[str, ...]]:
     """Return the names of all functions of `ptx`, those of plugins too, and their segments."""
     names = dict.fromkeys([*(name for line in MODULES.values() for name in line.split()), *provided()])
-    paths = (path for name in names for path in _below(name, load(name, {})))
-    return {path: tuple(_plain(to_ptx(segment)) for segment in path.split(".")) for path in paths}
+    found = (pair for name in names for pair in _below(name, load(name, {})))
+    return {path: tuple(_plain(segment) for segment in _segments(path, function)) for path, function in found}
 
 
-def _below(path: str, value: object) -> Iterator[str]:
+def _segments(path: str, function: object) -> list[str]:
+    """Return the words that an instruction of a function has: those that are declared, or those of its name."""
+    return emission_of(function).head.split(".") if emission_of(function).head else list(map(to_ptx, path.split(".")))
+
+
+def _below(path: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield a function, or those of a namespace; `ptx.inst` has every instruction, and is none of them."""
     if isinstance(value, Inst):
         return
     if isinstance(value, Wrapper) or inspect.isfunction(value) or inspect.ismethod(value):
-        yield path
+        yield path, value
         return
     if isinstance(value, type) or not type(value).__module__.startswith("pyptx"):
         return
     if callable(value):
-        yield path
+        yield path, value
     for name in dir(value):
         if not name.startswith("_"):
             yield from _below(f"{path}.{name}", getattr(value, name))

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import Operation, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import PipeRef
@@ -36,17 +37,14 @@ ALL = -1
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
-class LaneInstruction:
+class LaneInstruction(InstructionForms):
     """An instruction between lanes: what it is called here, its operands, and CUDA's function for it."""
 
-    def __init__(self, what: str, operands: str, cuda: str) -> None:
-        """Describe `what(operands…)`, which CUDA spells `cuda`."""
-        self._what = what
+    def __init__(self, name: str, operands: str, cuda: str) -> None:
+        """Describe `ptx.name(operands…)`, which CUDA spells `cuda`."""
+        super().__init__(f"ptx.{name}", ".".join(map(to_ptx, name.split("."))))
         self._operands = operands
         self._cuda = cuda
-
-    def __repr__(self) -> str:
-        return self._what
 
     def misused(self, wrong: str) -> OperandError:
         """Return the error for operands that are not those of the instruction."""
@@ -83,10 +81,10 @@ class Shuffle(LaneInstruction):
 
     def __init__(self, mode: str, clamp: int, cuda: str, lane: str) -> None:
         """`clamp` is the `c` that lets every lane of the warp be read; `lane` is CUDA's word for the last operand."""
-        super().__init__(f"ptx.shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
-        self._mode = mode
+        super().__init__(f"shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
         self._clamp = clamp
 
+    @emits(p="|")
     @_destination_first
     def __call__(
         self,
@@ -106,7 +104,7 @@ class Shuffle(LaneInstruction):
         """
         target: object = dst if p is None else PipeRef(dst, p)
         operands = (target, self.source(src, dst), lane, self._clamp if clamp is None else clamp, membermask)
-        active("ptx.shfl").emit(("shfl", "sync", self._mode, "b32"), operands, pred)
+        active(repr(self)).emit(self.words(), operands, pred)
         return dst
 
 
@@ -128,25 +126,24 @@ class Shfl:
 class VoteMode(LaneInstruction):
     """One mode of `vote.sync`."""
 
-    def __init__(self, mode: str, word: str, cuda: str) -> None:
-        """`word` is the type of the destination, `pred` or `b32`."""
-        super().__init__(f"ptx.vote.sync.{mode}", "dst, p", cuda and f"dst = {cuda}(mask, p)")
-        self._words = ("vote", "sync", mode, word)
+    def __init__(self, mode: str, cuda: str) -> None:
+        """Describe `vote.sync.mode`."""
+        super().__init__(f"vote.sync.{mode}", "dst, p", cuda and f"dst = {cuda}(mask, p)")
 
     @_destination_first
     def __call__(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
         """Emit `vote.sync.mode.pred d, a, membermask;` (`ballot`: `.b32`) and return `d`."""
-        active("ptx.vote").emit(self._words, (dst, self.source(a, dst), membermask), pred)
+        active(repr(self)).emit(self.words(), (dst, self.source(a, dst), membermask), pred)
         return dst
 
 
 class VoteModes:
     """The modes of `vote.sync`: `a` is true in every lane, in some, the same in all; the lanes in which it is true."""
 
-    all = VoteMode("all", "pred", "__all_sync")
-    any = VoteMode("any", "pred", "__any_sync")
-    uni = VoteMode("uni", "pred", "")
-    ballot = VoteMode("ballot", "b32", "__ballot_sync")
+    all = VoteMode("all", "__all_sync")
+    any = VoteMode("any", "__any_sync")
+    uni = VoteMode("uni", "")
+    ballot = VoteMode("ballot", "__ballot_sync")
 
 
 class Vote:
@@ -161,14 +158,14 @@ class MatchAny(LaneInstruction):
     @_destination_first
     def sync(self, dtype: PtxType, dst: Reg, a: object, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
         """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes that hold the same value."""
-        words = ("match", "any", "sync", f"b{ptx_type(dtype, self._what).bits}")
-        active("ptx.match").emit(words, (dst, self.source(a, dst), membermask), pred)
+        active(repr(self)).emit(self.words(dtype), (dst, self.source(a, dst), membermask), pred)
         return dst
 
 
 class MatchAll(LaneInstruction):
     """`ptx.match.all.sync`."""
 
+    @emits(p="|")
     @_destination_first
     def sync(
         self,
@@ -181,16 +178,16 @@ class MatchAll(LaneInstruction):
         pred: Reg | None = None,
     ) -> Reg:
         """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all agree, else 0; `p` tells."""
-        words = ("match", "all", "sync", f"b{ptx_type(dtype, self._what).bits}")
-        active("ptx.match").emit(words, (dst if p is None else PipeRef(dst, p), self.source(a, dst), membermask), pred)
+        target = dst if p is None else PipeRef(dst, p)
+        active(repr(self)).emit(self.words(dtype), (target, self.source(a, dst), membermask), pred)
         return dst
 
 
 class Match:
     """`ptx.match.any.sync` and `ptx.match.all.sync`."""
 
-    any = MatchAny("ptx.match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
-    all = MatchAll("ptx.match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")
+    any = MatchAny("match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
+    all = MatchAll("match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")
 
 
 class Reduction(LaneInstruction):
@@ -198,8 +195,7 @@ class Reduction(LaneInstruction):
 
     def __init__(self, name: str) -> None:
         """Describe `redux.sync.name`; its types are those of its rows."""
-        super().__init__(f"ptx.redux.sync.{name}", "type, dst, v", f"dst = __reduce_{to_ptx(name)}_sync(mask, v)")
-        self._operation = Operation("redux.sync", name)
+        super().__init__(f"redux.sync.{name}", "type, dst, v", f"dst = __reduce_{to_ptx(name)}_sync(mask, v)")
 
     @_destination_first
     def __call__(
@@ -217,14 +213,8 @@ class Reduction(LaneInstruction):
 
         From sm_80; the f32 forms, and with them `abs` and `nan`, from sm_100a.
         """
-        words = _reduction(self._operation, ptx_type(dtype, self._what), abs, nan)
-        active(self._what).emit(words, (dst, self.source(src, dst), membermask), pred)
+        active(repr(self)).emit(self.words(dtype, abs=abs, nan=nan), (dst, self.source(src, dst), membermask), pred)
         return dst
-
-
-@functools.lru_cache(maxsize=256)
-def _reduction(operation: Operation, dtype: PtxType, magnitude: bool, nan: bool) -> tuple[str, ...]:  # noqa: FBT001  keys of the cache
-    return operation.words(dtype, op=operation.operation, abs=magnitude, nan=nan)
 
 
 class Reductions:

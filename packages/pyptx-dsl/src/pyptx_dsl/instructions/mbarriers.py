@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
 from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
-from pyptx_dsl.instructions.wrapper import choice
-from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.operands import AddressOperand, PipeRef, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import b64, pred, u32
+from pyptx_dsl.types import pred as predicate
+from pyptx_dsl.types import u32
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -24,143 +27,58 @@ if TYPE_CHECKING:
 
 __all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
 
-_CLUSTER = "shared::cluster"
 _BYTES = 8
-_ARRIVE = ("release", "relaxed")
-_WAIT = ("acquire", "relaxed")
-_SCOPES = ("cta", "cluster")
+_INIT = InstructionForms("ptx.mbarrier.init", "mbarrier.init")
+_INVAL = InstructionForms("ptx.mbarrier.inval", "mbarrier.inval")
+_CHECK_LAYOUT = InstructionForms("ptx.mbarrier.check_layout", "mbarrier.check_layout")
+_PENDING = InstructionForms("ptx.mbarrier.pending_count", "mbarrier.pending_count")
 
 
-class Mbarrier:
+class Mbarrier(Arrivals):
     """Barrier objects; each method emits one instruction unless it says otherwise.
 
     `mbar` is a barrier of `smem.mbarrier`, `ptx.addr(…)`, or a 32-bit register with its shared address.
     """
 
-    def init(self, mbar: object, count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.init.shared::cta.b64 [mbar], count;`: a phase ends after `count` arrivals."""
-        active("ptx.mbarrier.init").emit(("mbarrier", "init", SPACE, "b64"), (as_address(mbar), count), pred)
+    def init(
+        self,
+        mbar: object,
+        count: object,
+        *,
+        layout: str | None = None,
+        space: str | None = SPACE,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `mbarrier.init{.layout}.shared::cta.b64 [mbar], count;`: a phase ends after `count` arrivals.
 
-    def inval(self, mbar: object, *, pred: Reg | None = None) -> None:
+        `layout` is `v0` or `v1` (PTX 9.3, sm_90).
+        """
+        active("ptx.mbarrier.init").emit(_INIT.words(layout=layout, space=space), (as_address(mbar), count), pred)
+
+    def inval(self, mbar: object, *, space: str | None = SPACE, pred: Reg | None = None) -> None:
         """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: the memory is free for other use."""
-        active("ptx.mbarrier.inval").emit(("mbarrier", "inval", SPACE, "b64"), (as_address(mbar),), pred)
+        active("ptx.mbarrier.inval").emit(_INVAL.words(space=space), (as_address(mbar),), pred)
 
-    def arrive(
-        self,
-        mbar: object,
-        count: object | None = None,
-        *,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Reg | None = None,
+    def check_layout(self, mbar: object, layout: str, *, space: str | None = SPACE, pred: Reg | None = None) -> Reg:
+        """Emit `mbarrier.check_layout.layout.shared::cta.b64 p, [mbar];` and return `p` (PTX 9.3, sm_90)."""
+        trace = active("ptx.mbarrier.check_layout")
+        words = _CHECK_LAYOUT.words(layout=layout, space=space)
+        fits = trace.fresh(predicate)
+        trace.emit(words, (fits, as_address(mbar)), pred)
+        return fits
+
+    @emits(dst="count")
+    def pending_count(
+        self, state: Reg, dst: Reg | None = None, *, layout: str | None = None, pred: Reg | None = None
     ) -> Reg:
-        """Emit `mbarrier.arrive{.sem.scope}.shared::cta.b64 state, [mbar]{, count};` and return `state` (b64)."""
-        return _arrive(("arrive",), mbar, count, _order(sem, scope, _ARRIVE), pred)
-
-    def arrive_drop(
-        self,
-        mbar: object,
-        count: object | None = None,
-        *,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Reg | None = None,
-    ) -> Reg:
-        """Emit `mbarrier.arrive_drop{.sem.scope}.shared::cta.b64 state, [mbar]{, count};`: arrive for the last time."""
-        return _arrive(("arrive_drop",), mbar, count, _order(sem, scope, _ARRIVE), pred)
-
-    def arrive_no_complete(
-        self, mbar: object, count: object, *, release: bool = False, drop: bool = False, pred: Reg | None = None
-    ) -> Reg:
-        """Emit `mbarrier.arrive.noComplete{.release.cta}.shared::cta.b64 state, [mbar], count;`, and return `state`.
-
-        It must not end the phase. `drop` makes it `arrive_drop`.
-        """
-        order = ("release", "cta") if release else ()
-        return _arrive(("arrive_drop" if drop else "arrive", "noComplete"), mbar, count, order, pred)
-
-    def arrive_expect_tx(
-        self,
-        mbar: object,
-        tx_count: object,
-        *,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Reg | None = None,
-    ) -> Reg:
-        """Emit `mbarrier.arrive.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;`; return `state`."""
-        return _arrive(("arrive", "expect_tx"), mbar, tx_count, _order(sem, scope, _ARRIVE), pred)
-
-    def arrive_drop_expect_tx(
-        self,
-        mbar: object,
-        tx_count: object,
-        *,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Reg | None = None,
-    ) -> Reg:
-        """Emit `mbarrier.arrive_drop.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;`."""
-        return _arrive(("arrive_drop", "expect_tx"), mbar, tx_count, _order(sem, scope, _ARRIVE), pred)
-
-    def arrive_cluster(
-        self,
-        mbar: object,
-        count: object | None = None,
-        *,
-        tx_count: object | None = None,
-        drop: bool = False,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `mbarrier.arrive{.expect_tx}{.sem.scope}.shared::cluster.b64 _, [mbar]{, count};` (sm_90).
-
-        `mbar` is an address in the cluster, as `ptx.cluster.map_shared_u32` returns it; there is no state. With
-        `tx_count` it is `arrive.expect_tx`, and there is no `count`; `drop` makes it `arrive_drop`.
-        """
-        if count is not None and tx_count is not None:
-            raise OperandError("mbarrier.arrive.expect_tx arrives once: it takes no count beside tx_count")
-        kind = ("arrive_drop" if drop else "arrive", *(() if tx_count is None else ("expect_tx",)))
-        number = count if tx_count is None else tx_count
-        operands = (tree.Sink(), as_address(mbar), *(() if number is None else (number,)))
-        words = ("mbarrier", *kind, *_order(sem, scope, _ARRIVE), _CLUSTER, "b64")
-        active("ptx.mbarrier.arrive_cluster").emit(words, operands, pred)
-
-    def expect_tx(
-        self,
-        mbar: object,
-        tx_count: object,
-        *,
-        scope: str = "cta",
-        space: str = SPACE,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `mbarrier.expect_tx.relaxed.scope.space.b64 [mbar], tx_count;`: wait for more bytes (sm_90).
-
-        `space="shared::cluster"` is for a barrier of another block.
-        """
-        active("ptx.mbarrier.expect_tx").emit(_bytes("expect_tx", scope, space), (as_address(mbar), tx_count), pred)
-
-    def complete_tx(
-        self,
-        mbar: object,
-        tx_count: object,
-        *,
-        scope: str = "cta",
-        space: str = SPACE,
-        pred: Reg | None = None,
-    ) -> None:
-        """Emit `mbarrier.complete_tx.relaxed.scope.space.b64 [mbar], tx_count;`: say that bytes have come (sm_90)."""
-        active("ptx.mbarrier.complete_tx").emit(_bytes("complete_tx", scope, space), (as_address(mbar), tx_count), pred)
-
-    def pending_count(self, state: Reg, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `mbarrier.pending_count.b64 count, state;` and return `count` (u32)."""
+        """Emit `mbarrier.pending_count{.layout}.b64 count, state;` and return `count` (u32)."""
         trace = active("ptx.mbarrier.pending_count")
+        words = _PENDING.words(layout=layout)
         count = trace.fresh(u32) if dst is None else dst
-        trace.emit(("mbarrier", "pending_count", "b64"), (count, state), pred)
+        trace.emit(words, (count, state), pred)
         return count
 
+    @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
     def test_wait(
         self,
         mbar: object,
@@ -169,15 +87,25 @@ class Mbarrier:
         parity: bool = True,
         sem: str | None = None,
         scope: str | None = None,
+        space: str | None = SPACE,
+        phases: str | None = None,
+        report: Reg | None = None,
+        q: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg:
         """Emit `mbarrier.test_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase;` and return `p`.
 
         `p` tells, at once, whether the phase has ended. `phase` is its parity, or with `parity=False` the state that
-        `arrive` returned.
-        """
-        return _wait("test_wait", (as_address(mbar), phase), _order(sem, scope, _WAIT), pred, parity=parity)
+        `arrive` returned. `sem` (`acquire`, `relaxed`) and `scope` (`cta`, `cluster`) go together. `space` is
+        `shared::cta`, `shared`, or None for a generic address.
 
+        `phases` (PTX 9.3) is `primary`, where a register `report` (b8) gets what is told of invalid bytes and the
+        predicate `q` whether there were such, or `conditional`.
+        """
+        modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
+        return _wait("test_wait", (mbar, phase), (q, report), pred, **modifiers)
+
+    @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
     def try_wait(
         self,
         mbar: object,
@@ -186,16 +114,21 @@ class Mbarrier:
         parity: bool = True,
         sem: str | None = None,
         scope: str | None = None,
+        space: str | None = SPACE,
         suspend_time_hint: object | None = None,
+        phases: str | None = None,
+        report: Reg | None = None,
+        q: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg:
         """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};`.
 
         From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p` is
-        returned; it tells whether the phase has ended, and may be false although it has.
+        returned; it tells whether the phase has ended, and may be false although it has. The other arguments are those
+        of `test_wait`.
         """
-        hint = () if suspend_time_hint is None else (suspend_time_hint,)
-        return _wait("try_wait", (as_address(mbar), phase, *hint), _order(sem, scope, _WAIT), pred, parity=parity)
+        modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
+        return _wait("try_wait", (mbar, phase, suspend_time_hint), (q, report), pred, **modifiers)
 
     def wait(
         self,
@@ -240,8 +173,7 @@ class Mbarrier:
         between braces the name of the predicate that is declared there. Raise OperandError for what a form has not.
         """
         trace = active("ptx.mbarrier.wait")
-        choice("poll", poll, ("try_wait", "test_wait"))
-        words = poll_words(poll, _order(sem, scope, _WAIT), space, parity=parity)
+        words = poll_words(poll, parity=parity, sem=sem, scope=scope, space=space)
         hint = () if suspend_time_hint is None else (suspend_time_hint,)
         Waiting(
             *(trace, words, (as_address(mbar), phase, *hint), pred, uniform, label, past_label, done, result, failed),
@@ -253,36 +185,20 @@ class Mbarrier:
         return BarrierArray(base, byte_offset, count)
 
 
-def _order(sem: str | None, scope: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    if sem is None and scope is None:
-        return ()
-    if sem is None or scope is None:
-        raise OperandError(f"sem={sem!r} and scope={scope!r} go together", hint=f'sem="{known[0]}", scope="cta"')
-    return (choice("sem", sem, known), choice("scope", scope, _SCOPES))
-
-
-def _bytes(kind: str, scope: str, space: str) -> tuple[str, ...]:
-    order = ("relaxed", choice("scope", scope, _SCOPES))
-    return ("mbarrier", kind, *order, choice("space", space, (SPACE, _CLUSTER)), "b64")
-
-
-def _arrive(
-    kind: tuple[str, ...], mbar: object, count: object | None, order: tuple[str, ...], guard: Reg | None
-) -> Reg:
-    trace = active("ptx.mbarrier.arrive")
-    state = trace.fresh(b64)
-    operands = (state, as_address(mbar)) if count is None else (state, as_address(mbar), count)
-    trace.emit(("mbarrier", *kind, *order, SPACE, "b64"), operands, guard)
-    return state
-
-
 def _wait(
-    kind: str, operands: tuple[object, ...], order: tuple[str, ...], guard: Reg | None, *, parity: bool = True
+    kind: str,
+    operands: tuple[object, ...],
+    more: tuple[Reg | None, Reg | None],
+    guard: Reg | None,
+    **modifiers: str | bool | None,
 ) -> Reg:
     trace = active(f"ptx.mbarrier.{kind}")
-    done = trace.fresh(pred)
-    words = poll_words(kind, order, SPACE, parity=parity)
-    trace.emit(words, (done, *operands), guard)
+    words = poll_words(kind, **modifiers)
+    q, report = more
+    done = trace.fresh(predicate)
+    results = (done if q is None else PipeRef(done, q), *(() if report is None else (report,)))
+    mbar, *phase = operands
+    trace.emit(words, (*results, as_address(mbar), *(each for each in phase if each is not None)), guard)
     return done
 
 

@@ -5,24 +5,23 @@ Manual: "Matrix multiply-accumulate operation using mma instruction", "… mma.s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.fragments import Fragment, held, shape_name
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.fragments import Fragment, held, limits_of, shape_name, shares_of
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.registers.operands import lower
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
-from pyptx_ir.isa.table.mma import PRODUCTS
-from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
-from pyptx_ir.isa.table.type_sets import ROUNDINGS
+from pyptx_ir.isa.limits import constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.instructions.row_forms import RowForm
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
     from pyptx_ir.fragments.mma import Operand
@@ -30,66 +29,34 @@ if TYPE_CHECKING:
 __all__ = ["Fragment", "Mma", "SparseMma", "mma"]
 
 
-@dataclass(frozen=True, slots=True)
-class MmaForm:
-    """One shape of mma.sync with its types, and the registers that a thread holds of d, a, b and c."""
+_DENSE = InstructionForms("ptx.mma.sync", "mma.sync.aligned")
+_SPARSE = InstructionForms("ptx.mma.sp.sync", "mma.sp.sync.aligned")
+_ORDERED = InstructionForms("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned")
+Scale: TypeAlias = "Reg | tuple[Reg, Sequence[object]]"
+"""The factors of a matrix's blocks: a register, perhaps with the byte and the lane that are chosen."""
 
-    shape: str
-    types: tuple[str, str, str, str]
-    counts: tuple[int, int, int, int]
-    saturates: bool = False
-    bitwise: bool = False
-    any_layout: bool = False
-    rounds: bool = False
-    selectors: int = 0
+_MATRICES: tuple[Operand, ...] = ("d", "a", "b", "c")
 
 
-MmaForms: TypeAlias = "Mapping[tuple[str, tuple[str, ...]], MmaForm]"
-"""The forms of an instruction by shape and types."""
+def _held(
+    words: tuple[str, ...],
+    form: RowForm,
+    values: tuple[Fragment, Fragment, Fragment, Fragment],
+    layout: Callable[[Operand], Layout] | None,
+) -> list[object]:
+    """Return the operands for the matrices d, a, b and c; raise OperandError for other registers."""
+    shares = shares_of(form, words)
+    return [held(name, value, shares[name], layout) for name, value in zip(_MATRICES, values, strict=True)]
 
 
-@lru_cache(maxsize=1)
-def _forms() -> MmaForms:
-    return {(form.shape, form.types): form for form in _all_forms()}
-
-
-def _all_forms() -> Iterator[MmaForm]:
-    """Yield the forms of the instruction table."""
-    for entry in PRODUCTS:
-        for shape in entry.shapes:
-            for types in entry.types():
-                yield MmaForm(
-                    shape,
-                    types,
-                    entry.registers(shape, types),
-                    entry.saturates,
-                    bool(entry.operation),
-                    entry.any_layout,
-                    entry.rounds,
-                )
-
-
-@lru_cache(maxsize=1)
-def _sparse_forms() -> MmaForms:
-    return {(form.shape, form.types): form for form in _all_sparse_forms()}
-
-
-def _all_sparse_forms() -> Iterator[MmaForm]:
-    for entry in SPARSE:
-        for a, b in product(entry.a, entry.a):
-            parts = (
-                mma_fragment(entry.shape, "d", entry.d),
-                sparse_fragment(entry.shape, a),
-                mma_fragment(entry.shape, "b", b),
-            )
-            d, a_count, b_count = (part.registers for part in parts)
-            types, counts = (entry.d, a, b, entry.d), (d, a_count, b_count, d)
-            yield MmaForm(entry.shape, types, counts, entry.saturates, selectors=entry.selector + 1)
+def _types(what: str, *dtypes: PtxType | None) -> tuple[PtxType, ...]:
+    return tuple([ptx_type(dtype, what) for dtype in dtypes if dtype is not None])
 
 
 class SparseMma:
     """Products with a sparse first matrix, of which every second element is stored; each call emits one instruction."""
 
+    @emits(metadata="e", selector="f", scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
         self,
         *,
@@ -106,6 +73,11 @@ class SparseMma:
         selector: int = 0,
         ordered: bool = True,
         satfinite: bool = False,
+        kind: str | None = None,
+        scale_vec: str | None = None,
+        dtype_scale: PtxType | None = None,
+        scale_a: Scale | None = None,
+        scale_b: Scale | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mma.sp{::ordered_metadata}.sync.aligned.mMnNkK.row.col… {d…}, {a…}, {b…}, {c…}, metadata, selector;`.
@@ -123,29 +95,22 @@ class SparseMma:
         | s4, u4 → s32 | m16n8k64 (4, 2, 2; 2), m16n8k128 (4, 4, 4; 1) |
         | e4m3, e5m2 → f32 (sm_89) | m16n8k64 (4, 4, 4; 1) |
 
+        `kind` and what scales blocks are those of `ptx.mma.sync`, with twice the K.
+
         Raise OperandError for what does not exist, InstructionUseError for a target or PTX version that has it not.
         """
-        types = tuple(ptx_type(dtype, "ptx.mma.sp.sync").name for dtype in (dtype_d, dtype_a, dtype_b, dtype_c))
-        form = _find("mma.sp", shape, types, _sparse_forms())
-        if satfinite and not form.saturates:
-            raise OperandError(
-                f"mma.sp {form.shape} of {types[1]} has no satfinite", hint="only integer products have it"
-            )
-        if isinstance(selector, bool) or not 0 <= selector < form.selectors:
-            raise OperandError(
-                f"selector={selector!r}: mma.sp {form.shape} of {types[1]} has selectors 0 to {form.selectors - 1}"
-            )
-        layouts = (
-            mma_fragment(form.shape, "d", types[0]),
-            sparse_fragment(form.shape, types[1]),
-            mma_fragment(form.shape, "b", types[2]),
-            mma_fragment(form.shape, "c", types[3]),
-        )
-        parts = zip("dabc", (d, a, b, c), layouts, types, strict=True)
-        fragments = [held(*part) for part in parts]
-        head = ("mma", "sp::ordered_metadata" if ordered else "sp", "sync", "aligned", form.shape, "row", "col")
-        words = (*head, *(("satfinite",) if satfinite else ()), *types)
-        active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector], pred)
+        types = _types("ptx.mma.sp.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
+        shared = _modifiers(shape, kind, scale_vec, scale_a)
+        words, form = (_ORDERED if ordered else _SPARSE).chosen(types, satfinite=satfinite, **shared)
+        known = limits_of(form, "f")
+        number = constant_value(lower(selector, active("ptx.mma.sp.sync")))
+        if isinstance(selector, bool) or number not in range(known[-1] + 1):
+            what = f"mma.sp {shape_name(shape)} of {types[1]}"
+            raise OperandError(f"selector={selector!r}: {what} has selectors 0 to {known[-1]}")
+        layout = None if kind else partial(_sparse_layout, shape_name(shape), types)
+        fragments = _held(words, form, (d, a, b, c), layout)
+        scales = (*_scaled(scale_a), *_scaled(scale_b))
+        active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector, *scales], pred)
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
         """Return the layout of the stored elements of a, K / 2 in each row. Emits nothing."""
@@ -169,6 +134,7 @@ class Mma:
         """
         return mma_fragment(shape_name(shape), operand, ptx_type(dtype, "ptx.mma.fragment").name, layout)
 
+    @emits(scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
         self,
         *,
@@ -186,6 +152,11 @@ class Mma:
         satfinite: bool = False,
         bit_op: str | None = None,
         rounding: str | None = None,
+        kind: str | None = None,
+        scale_vec: str | None = None,
+        dtype_scale: PtxType | None = None,
+        scale_a: Scale | None = None,
+        scale_b: Scale | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `mma.sync.aligned.mMnNkK.row.col{.satfinite}.d.a.b.c{.bit_op.popc} {d…}, {a…}, {b…}, {c…};`: d = ab + c.
@@ -204,68 +175,50 @@ class Mma:
         | s4, u4 → s32 | m8n8k32 (2, 1, 1), m16n8k32 (4, 2, 1), m16n8k64 (4, 4, 2) |
         | b1 → s32, `bit_op="xor"` or `"and"` | m8n8k128 (2, 1, 1), m16n8k128 (4, 2, 1), m16n8k256 (4, 4, 2) |
 
-        `satfinite` clamps integer sums; `rounding` (`rn`, `rz`, `rm`, `rp`) is f64's. Raise OperandError for a shape,
-        type, layout or number of registers that does not exist, InstructionUseError for a target or PTX version that
-        has it not.
+        `satfinite` clamps integer sums; `rounding` (`rn`, `rz`, `rm`, `rp`) is f64's.
+
+        On sm_120a, `kind="f8f6f4"` multiplies any two of e4m3, e5m2, e3m2, e2m3 and e2m1, each in a byte (m16n8k32).
+        `mxf8f6f4` (m16n8k32), `mxf4` and `mxf4nvf4` (m16n8k64, e2m1 by eights) scale blocks of a and b: `scale_a` and
+        `scale_b` are registers (b32) with factors of `dtype_scale` (ue8m0, ue4m3), or `(register, (byte, lane))` to
+        choose among the bytes and the lanes of a group of four; `scale_vec` (`1X`, `2X`, `4X`) says how many factors
+        there are for each row.
+
+        Raise OperandError for a shape, type, layout or number of registers that does not exist, InstructionUseError for
+        a target or PTX version that has it not.
         """
-        types = tuple([ptx_type(dtype, "ptx.mma.sync").name for dtype in (dtype_d, dtype_a, dtype_b, dtype_c)])
-        form = _find("mma.sync", shape, types, _forms())
-        layouts = (choice("a_layout", a_layout, ("row", "col")), choice("b_layout", b_layout, ("row", "col")))
-        if layouts != ("row", "col") and not form.any_layout:
-            raise OperandError(
-                f"mma.sync {form.shape} of {types[1]} multiplies row by column, not {layouts[0]} by {layouts[1]}"
-            )
-        if satfinite and not form.saturates:
-            raise OperandError(
-                f"mma.sync {form.shape} of {types[1]} has no satfinite", hint="only integer products have it"
-            )
-        fragments = [
-            held(operand, value, _layout(form, operand, element, layouts), element)
-            for operand, value, element in zip(_OPERANDS, (d, a, b, c), types, strict=True)
-        ]
-        words = ("mma", "sync", "aligned", form.shape, *layouts, *(("satfinite",) if satfinite else ()), *types)
-        active("ptx.mma.sync").emit((*words, *_bit_words(form, bit_op), *_rounding(form, rounding)), fragments, pred)
+        types = _types("ptx.mma.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
+        shared = {**_modifiers(shape, kind, scale_vec, scale_a), "satfinite": satfinite, "bit_op": bit_op}
+        words, form = _DENSE.chosen(types, a_layout=a_layout, b_layout=b_layout, rounding=rounding, **shared)
+        orders = {"a": a_layout, "b": b_layout} if len(form.choices("a_layout")) > 1 else {}
+        layout = None if kind else partial(_dense_layout, shape_name(shape), types, orders)
+        fragments = _held(words, form, (d, a, b, c), layout)
+        active("ptx.mma.sync").emit(words, [*fragments, *_scaled(scale_a), *_scaled(scale_b)], pred)
 
 
-_OPERANDS: tuple[Operand, ...] = ("d", "a", "b", "c")
+def _modifiers(
+    shape: Sequence[int], kind: str | None, scale_vec: str | None, scale: Scale | None
+) -> dict[str, str | bool | None]:
+    """Return the keywords that all products share."""
+    return {"shape": shape_name(shape), "kind": kind, "scale_vec": scale_vec, "block_scale": scale is not None}
 
 
-def _layout(form: MmaForm, operand: Operand, element: str, layouts: tuple[str, str]) -> Layout:
-    """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
-    order = dict(zip("ab", layouts, strict=True)).get(operand, "") if form.any_layout else ""
-    return mma_fragment(form.shape, operand, element, order)
-
-
-def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: MmaForms) -> MmaForm:
-    name = shape_name(shape)
-    found = forms.get((name, types))
-    if found is not None:
-        return found
-    shapes = dict.fromkeys(form.shape for form in forms.values() if form.types == types)
-    if shapes:
-        raise OperandError(f"{what} has no shape {name} for {'.'.join(types)}", hint=f"it has {', '.join(shapes)}")
-    kinds = dict.fromkeys(".".join(form.types) for form in forms.values() if form.shape == name)
-    if kinds:
-        raise OperandError(
-            f"{what} {name} has no types {'.'.join(types)} (d, a, b, c)", hint=f"it has {', '.join(kinds)}"
-        )
-    raise OperandError(f"{what} has neither the shape {name} nor the types {'.'.join(types)} (d, a, b, c)")
-
-
-def _rounding(form: MmaForm, rounding: str | None) -> tuple[str, ...]:
-    if rounding is None:
+def _scaled(scale: Scale | None) -> tuple[object, ...]:
+    """Return the operands of a scale: its register, and which byte of which lane."""
+    if scale is None:
         return ()
-    if not form.rounds:
-        raise OperandError(f"rounding={rounding!r}: only products of f64 have it")
-    return (choice("rounding", rounding, ROUNDINGS),)
+    register, selector = (scale, (0, 0)) if isinstance(scale, Reg) else scale
+    return (register, list(selector))
 
 
-def _bit_words(form: MmaForm, bit_op: str | None) -> tuple[str, ...]:
-    if form.bitwise:
-        return (choice("bit_op", bit_op, ("xor", "and")), "popc")
-    if bit_op is not None:
-        raise OperandError(f"bit_op={bit_op!r}: only products of b1 have it")
-    return ()
+def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
+    """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
+    return mma_fragment(shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
+
+
+def _sparse_layout(shape: str, types: Sequence[PtxType], which: Operand) -> Layout:
+    """Return the layout of an operand, of which a has half."""
+    element = types[_MATRICES.index(which)].name
+    return sparse_fragment(shape, element) if which == "a" else mma_fragment(shape, which, element)
 
 
 mma = Mma()

@@ -12,7 +12,9 @@ __all__ = ["MODULES", "load"]
 
 MODULES: dict[str, str] = {
     "instructions.address": "addr cvta global_ptrs param tensor_addr unified",
-    "instructions.arithmetic": "abs add addc div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc",
+    "instructions.arithmetic": (
+        "abs add addc clmad div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc"
+    ),
     "instructions.asm_region": "asm_region",
     "instructions.async_copy": "cp",
     "instructions.atomics": "atom red",
@@ -42,6 +44,12 @@ MODULES: dict[str, str] = {
     "instructions.raw_text": "raw",
     "instructions.reductions": "warp",
     "instructions.special_registers": "ctaid_x ctaid_y ctaid_z global_id special sreg",
+    "instructions.stack": "alloca stackrestore stacksave",
+    "instructions.textures": "istypep suld suq sured sust tex tld4 txq",
+    "instructions.video": (
+        "vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2"
+        " vmin4 vset vset2 vset4 vshl vshr vsub vsub2 vsub4"
+    ),
     "instructions.variables": "declarator file_ loc pragma var",
 }
 """The names of each module."""

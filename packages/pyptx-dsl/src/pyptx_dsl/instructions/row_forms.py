@@ -16,6 +16,7 @@ from pyptx_ir.isa.check import patterns_of
 from pyptx_ir.isa.matching import match_modifiers, places_taken
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES, is_bits
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,25 +24,51 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Item
     from pyptx_ir.isa.rows import InstructionRow
 
-__all__ = ["Given", "Part", "RowForm", "choices_of", "in_order", "keywords_in", "row_form", "types_in", "untyped"]
+__all__ = [
+    "Given",
+    "Part",
+    "RowForm",
+    "choices_of",
+    "forms_of",
+    "in_order",
+    "keywords_in",
+    "row_form",
+    "types_in",
+    "untyped",
+]
 
 Given: TypeAlias = "Mapping[str, str | bool]"
 """Keywords and what was given for each: a word, or True for a flag."""
 
 _NAMED = {
     "rounding": "rnd frnd irnd frnd2 frnd3 frnd4 rn rz rm rp rna rs",
-    "mode": "hi lo wide",
+    "mode": (
+        "hi lo wide tile tile::gather4 tile::scatter4 im2col im2col::w im2col::w::128 im2col_no_offs im2col_no_offs::w"
+    ),
     "cmp_op": "cmp",
     "combine": "boolop",
-    "sem": "weak volatile relaxed acquire release acq_rel sc",
-    "scope": "cta cluster gpu sys",
+    "sem": "order weak volatile relaxed acquire release acq_rel sc",
+    "scope": "near cta cluster gpu sys",
     "space": "ss global shared shared::cta shared::cluster local const param",
     "op": "add inc dec min max exch cas",
     "bit_op": "and xor",
     "cache": "cop",
     "evict_l1": "level1",
-    "evict_l2": "level2",
-    "layout": "num",
+    "evict_l2": "level2 L2::evict_normal L2::evict_last",
+    "restrict": (
+        "sync_restrict::shared::cluster sync_restrict::shared::cta sync_restrict::shared::cluster::read"
+        " sync_restrict::read sync_restrict::proxy::async"
+    ),
+    "report": "disabled",
+    "phases": "phase_type::primary phase_type::conditional",
+    "multicast": "multicast::cluster multicast::cluster::32b multicast::cluster::all",
+    "kind": "kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4",
+    "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X",
+    "acc": "acc::f16 acc::f32",
+    "vec": "v2 v4 v8",
+    "layout": "num layout::v0 layout::v1",
+    "level": "L1 L2 L1::32B tensormap",
+    "field": "elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
@@ -49,10 +76,34 @@ _NAMED = {
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
 
-_FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs"}
+_FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs", "hint": "cache_hint", "sp::ordered_metadata": "ordered"}
 """Words whose flag is called otherwise; `abs` behind `xorsign` belongs to it."""
 
+_PREFIXES = {
+    "evict_l1": "L1::",
+    "evict_l2": "L2::",
+    "prefetch": "L2::",
+    "primary": "L2::",
+    "secondary": "L2::",
+    "restrict": "sync_restrict::",
+    "report": "mbarrier::report::",
+    "phases": "phase_type::",
+    "layout": "layout::",
+    "kind": "kind::",
+    "scale_vec": "scale_vec::",
+    "acc": "acc::",
+    "group": "cta_group::",
+    "multicast": "multicast::",
+}
+"""What the words of a keyword begin with, and calls leave out."""
+
+_SECOND = {"space": "source_space"}
+"""The keyword of what stands twice in a syntax line, for the second of them."""
+
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
+
+_OWN = frozenset({"sem"})
+"""Keywords whose word a call always gives itself, although there is but one: what orders memory is never added."""
 
 _DEFAULTS = ("rn", "lo", "clamp")
 """Words that are meant where an instruction needs one of several and a call gives none."""
@@ -60,24 +111,39 @@ _DEFAULTS = ("rn", "lo", "clamp")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One place of a syntax line: a type (`keyword` is empty), a word of several, or a flag."""
+    """One place of a syntax line: a type (`keyword` is empty), a word of several, or a flag.
+
+    `words` are as calls write them, without the `prefix`. Parts of one optional `group` come together or not at all.
+    """
 
     keyword: str
     words: tuple[str, ...]
     flag: bool
     optional: bool
+    group: int
+    prefix: str = ""
 
     @property
     def default(self) -> str:
         """The word that stands here if none is asked for."""
         return next((word for word in _DEFAULTS if word in self.words), self.words[0])
 
+    @property
+    def open(self) -> bool:
+        """Tell whether it needs a word that only a call can choose."""
+        several = len(self.words) > 1 and self.default not in _DEFAULTS
+        return self.keyword in _OWN or (bool(self.keyword) and several)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RowForm:
-    """One row of an instruction, as calls write it."""
+    """One row of an instruction, as calls write it; `head` are the words of the opcode that each call has.
+
+    There is one for each row and head, which is a key of caches by what it is, not by what it holds.
+    """
 
     row: InstructionRow
+    head: tuple[str, ...]
     parts: tuple[Part, ...]
 
     @property
@@ -99,9 +165,16 @@ class RowForm:
         """Return the words that a keyword takes; none for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
 
-    def has_types(self, types: tuple[str, ...]) -> bool:
-        """Tell whether it has these types, in this order."""
+    def length(self, keyword: str, word: str) -> int:
+        """Return how many registers the word of a keyword means."""
+        lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
+        return lengths[self.choices(keyword).index(word)]
+
+    def has_types(self, types: tuple[str, ...] | None) -> bool:
+        """Tell whether it has these types, in this order; if none are given, whether it has no choice of types."""
         places = self.types
+        if types is None:
+            return all(len(words) == 1 for words in places)
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: Given) -> bool:
@@ -111,57 +184,91 @@ class RowForm:
             for keyword, value in given.items()
         )
 
-    def lacks(self, given: Given) -> tuple[str, ...]:
-        """Return the words of which a call must choose one and does not, as none of them is the usual one."""
-        open_parts = (part for part in self.parts if part.keyword and part.keyword not in given and not part.optional)
-        return next((part.words for part in open_parts if len(part.words) > 1 and part.default not in _DEFAULTS), ())
+    def unasked(self, given: Given) -> tuple[Part, ...]:
+        """Return the parts that nobody asked for, and that stand there all the same."""
+        groups = self._groups(given)
+        return tuple(
+            part
+            for part in self.parts
+            if part.keyword and part.keyword not in given and (not part.optional or part.group in groups)
+        )
+
+    def _groups(self, given: Given) -> set[int]:
+        """Return the optional groups of which something is asked for."""
+        return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: Given) -> tuple[int, int]:
         """Count the words that nobody asked for: those that the form happens to have, and those that are defaults."""
-        unasked = [part for part in self.parts if part.keyword and not part.optional and part.keyword not in given]
+        unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
 
-    def words(self, types: tuple[str, ...], given: Given) -> tuple[str, ...]:
-        """Return the words behind the opcode, in the order of the syntax line."""
-        return tuple(self._words(iter(types), given))
+    def words(self, types: tuple[str, ...] | None, given: Given) -> tuple[str, ...]:
+        """Return the opcode and the words behind it, in the order of the syntax line."""
+        return (*self.head, *self._words(iter(types or [words[0] for words in self.types]), given))
 
     def _words(self, types: Iterator[str], given: Given) -> Iterator[str]:
+        groups = self._groups(given)
         for part in self.parts:
             asked = given.get(part.keyword)
             if not part.keyword:
                 yield next(types)
             elif isinstance(asked, str):
-                yield asked
-            elif asked or not part.optional:
-                yield part.default
+                yield part.prefix + asked
+            elif asked or not part.optional or part.group in groups:
+                yield part.prefix + part.default
 
 
 @functools.cache
-def row_form(row: InstructionRow) -> RowForm:
-    """Take a row apart."""
-    return RowForm(row, tuple(_part(pattern_item, row) for pattern_item in _named(compile_row(row))))
+def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
+    """Take a row apart; `head` are the words with which it begins, opcode first. None if it does not."""
+    items, fixed = compile_row(row).items, head[1:]
+    begins = len(fixed) <= len(items) and all(word in item.words for word, item in zip(fixed, items, strict=False))
+    return RowForm(row, head or (row.opcode,), _parts(row)[len(fixed) :]) if begins else None
+
+
+@until_plugins_change()
+def forms_of(head: str) -> tuple[RowForm, ...]:
+    """Return the forms of an instruction: the rows that begin with these words, `"cp.async.bulk"`."""
+    words = tuple(head.split("."))
+    forms = (row_form(pattern.row, words) for pattern in patterns_of(words[0]))
+    return tuple(form for form in forms if form is not None)
+
+
+@functools.cache
+def _parts(row: InstructionRow) -> tuple[Part, ...]:
+    return tuple(_part(keyword, item, row) for keyword, item in _named(compile_row(row)))
 
 
 def _named(pattern: Pattern) -> Iterator[tuple[str, Item]]:
     """Yield the items of a syntax line and their keywords; the keyword of a type is empty."""
-    before = ""
+    before, known = "", set[str]()
     for item in pattern.items:
         before = "" if item.words <= TYPES else _keyword(item.name, before)
+        if before in known:
+            before = _SECOND.get(before, before)
+        known.add(before)
         yield before, item
 
 
 def _keyword(name: str, before: str) -> str:
     if name == "abs" and before == "xorsign_abs":
         return before
-    return "shape" if _SHAPE.fullmatch(name) else _CHOICES.get(name) or _FLAGS.get(name, name)
+    if _SHAPE.fullmatch(name):
+        return "shape"
+    return _CHOICES.get(name) or _FLAGS.get(name) or name.replace("::", "_")
 
 
-def _part(named: tuple[str, Item], row: InstructionRow) -> Part:
-    keyword, item = named
-    words = dict(row.slots).get(item.name, (item.name,))
-    flag = bool(keyword) and item.name not in dict(row.slots) and not (item.name in _CHOICES or keyword == "shape")
-    return Part(keyword, words, flag, item.optional)
+def _part(keyword: str, item: Item, row: InstructionRow) -> Part:
+    slots = dict(row.slots)
+    words = slots.get(item.name, (item.name,))
+    word = item.name in slots and item.name not in _FLAGS
+    flag = bool(keyword) and not (word or item.name in _CHOICES or keyword == "shape")
+    prefix = _PREFIXES.get(keyword, "")
+    if not all(each.startswith(prefix) for each in words):
+        prefix = ""
+    bare = tuple(each.removeprefix(prefix) for each in words)
+    return Part(keyword, bare, flag, item.optional, item.group, prefix)
 
 
 def types_in(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -175,15 +282,14 @@ def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | 
     filled = match_modifiers(pattern, words)
     if filled is None:
         return None
-    parts = ((part, item) for part, (_, item) in zip(row_form(row).parts, _named(pattern), strict=True))
     return {
-        part.keyword: True if part.flag else filled[item.name]
-        for part, item in parts
+        part.keyword: True if part.flag else filled[item.name].removeprefix(part.prefix)
+        for part, item in zip(_parts(row), pattern.items, strict=True)
         if part.keyword and item.name in filled
     }
 
 
-@functools.lru_cache(maxsize=4096)
+@until_plugins_change(maxsize=4096)
 def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the words of an opcode in the order of the first row that has them; None if no row has."""
     for pattern in patterns_of(opcode[0]):
@@ -193,14 +299,13 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 
-@functools.cache
-def choices_of(opcode: str, keyword: str) -> tuple[str, ...]:
+@until_plugins_change()
+def choices_of(head: str, keyword: str) -> tuple[str, ...]:
     """Return the words that a keyword takes in one form of an instruction or another."""
-    forms = (row_form(pattern.row) for pattern in patterns_of(opcode))
-    return tuple(dict.fromkeys(word for form in forms for word in form.choices(keyword)))
+    return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:
     """Tell whether an instruction takes bits of some widths, and perhaps predicates, whatever they mean."""
     words = {word for form in forms for words in form.types for word in words}
-    return all(is_bits(word) or word == "pred" for word in words)
+    return bool(words) and all(is_bits(word) or word == "pred" for word in words)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
+from pyptx_dsl.errors import DirectiveError, DuplicateNameError, OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers import operators
-from pyptx_dsl.registers.operands import alignment, as_integer, parse_text, whole_number
+from pyptx_dsl.registers.operands import alignment, as_count, as_integer, as_items, parse_text, whole_number
+from pyptx_dsl.registers.texts import identifier, text
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pyptx_dsl.tracing.trace import Trace
 
@@ -27,11 +28,12 @@ Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
 """`"managed"`, `("unified", 19, 95)`."""
 
 _SPACES = ("shared", "shared::cta", "local", "global", "const", "param", "tex")
+_OUTSIDE = frozenset({"global", "const"})
 _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
 _FILES = "ptx.variables.files"
-_NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
+_CHECKER = "ptx.variables.checker"
 
 
 def var(
@@ -68,13 +70,28 @@ def var(
         vector=vector,
         attributes=attributes,
     )
-    if trace.exact or (linking is None and node.space not in {"global", "const"}):
+    _check(trace, node)
+    if trace.exact or (linking is None and node.space not in _OUTSIDE):
         trace.append(node)
         return name
     for each in node.declarators:
         trace.claim_symbol(each.name, node.space)
     trace.globals.append(node)
     return name
+
+
+def _check(trace: Trace, node: nodes.Variable) -> None:
+    """Raise DirectiveError for a variable that ptxas refuses; the many `.param` of calls have little to be wrong."""
+    if trace.unchecked or (node.space == "param" and node.type != "pred"):
+        return
+    checker = trace.notes.get(_CHECKER)
+    if not isinstance(checker, StatementChecker):
+        checker = StatementChecker(nodes.Version(*trace.version), nodes.Target((trace.target,)))
+        trace.notes[_CHECKER] = checker
+    if trace.exact or (node.linking is None and node.space not in _OUTSIDE):
+        checker.check_in_body(node)
+    else:
+        checker.check(node)
 
 
 def declarator(
@@ -107,6 +124,9 @@ def variable(
         raise OperandError(f"{state_space!r} is no state space of a variable", hint=f"one of {', '.join(_SPACES)}")
     if linking is not None and linking not in _LINKING:
         raise OperandError(f"linking={linking!r}", hint=f"one of {', '.join(_LINKING)}")
+    for each in declarators:
+        if not isinstance(cast("object", each), nodes.Declarator):
+            raise OperandError(f"also={each!r} is no declarator", hint='write also=[ptx.declarator("name")]')
     return nodes.Variable(
         space=space,
         type=word,
@@ -137,21 +157,14 @@ def written_type(dtype: PtxType | str) -> str:
 def vector_word(vector: int | None) -> str | None:
     """Return `v2`, `v4` or `v8`, or None."""
     if vector not in {None, 2, 4, 8}:
-        raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements")
+        raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements", hint="an array has a size=")
     return None if vector is None else f"v{vector}"
-
-
-def identifier(name: object, what: str) -> str:
-    """Return a name; raise OperandError for what is none in PTX. Manual: "Identifiers"."""
-    if not isinstance(name, str):
-        raise OperandError(f"{what} has a name, not {name!r}", hint="its name comes first, as a string")
-    if not _NAME.match(name):
-        raise OperandError(f"{name!r} is no name of {what}", hint="letters, digits, _ and $; no digit first")
-    return name
 
 
 def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
     """Return the entries of `.attribute(…)`. Manual: "Variable and Function Attribute Directive"."""
+    if isinstance(attributes, str):
+        raise OperandError(f"attributes={attributes!r} is no list", hint=f"write attributes=[{attributes!r}]")
     found = list[nodes.Attribute]()
     for each in attributes:
         word, *given = (each,) if isinstance(each, str) else each
@@ -181,21 +194,30 @@ def dimensions(name: str, size: Size | tuple[Size, ...]) -> tuple[tree.Operand |
 def _dimension(name: str, size: Size) -> tree.Operand | None:
     if isinstance(size, str):
         return parse_text(size)
-    number = as_integer(size)
+    number = as_count(size)
     if number is None or number < 0:
-        raise OperandError(f"variable {name!r}: size={size!r} is no number of elements")
+        hint = (
+            "several dimensions are a tuple" if as_items(size) else "a number, 0 for unknown, or a constant expression"
+        )
+        raise OperandError(f"variable {name!r}: size={size!r} is no number of elements", hint=hint)
     return whole_number(number) if number else None
 
 
 def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | None:
+    return None if value is None else _initial(dtype, value)
+
+
+def _initial(dtype: PtxType | str | None, value: object) -> tree.Operand:
     if value is None:
-        return None
+        raise OperandError("None is no initial value", hint="write 0")
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return tree.Vector(tuple([tree.Binary("=", tree.Symbol(key), constant(one)) for key, one in fields.items()]))
-    if isinstance(value, list | tuple):
-        items = cast("Iterable[object]", value)
-        return tree.Vector(tuple([item for each in items if (item := _initializer(dtype, each)) is not None]))
+    if isinstance(value, bytes):
+        raise OperandError("bytes are no initial value", hint="pass a list of numbers: list(data)")
+    items = as_items(value)
+    if items is not None:
+        return tree.Vector(tuple([_initial(dtype, each) for each in items]))
     if isinstance(value, str):
         return parse_text(value)
     return operators.immediate(dtype, value) if isinstance(dtype, PtxType) else constant(value)
@@ -203,7 +225,14 @@ def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | N
 
 def pragma(*values: str) -> None:
     """Put `.pragma "value";` here; it changes nothing that is computed. Manual: "Descriptions of .pragma Strings"."""
-    active("ptx.pragma").append(nodes.Pragma(values=tuple([quotable(value) for value in values])))
+    active("ptx.pragma").append(pragma_node(values))
+
+
+def pragma_node(values: tuple[object, ...]) -> nodes.Pragma:
+    """Return a `.pragma`; raise OperandError for one that says nothing, or no text."""
+    if not values:
+        raise OperandError("a pragma has a text", hint='write ptx.pragma("nounroll")')
+    return nodes.Pragma(tuple([quotable(value) for value in values]))
 
 
 def loc(
@@ -214,37 +243,63 @@ def loc(
     function_name: str | tuple[str, int] | None = None,
     inlined_at: tuple[int, int, int] | None = None,
 ) -> None:
-    """Put `.loc file line column` here: what follows came from there. The file needs `ptx.file_`.
+    """Put `.loc file line column` here: what follows came from there. The file needs `ptx.file_`, in front of it.
 
     For code that was inlined, `inlined_at` is the file, line and column of the call, and `function_name` the label in
-    `.debug_str` of the function's name, or the label and an offset. Manual: "Debugging Directives: .loc".
+    `.debug_str` of the function's name, or the label and an offset. Raise OperandError for a file that the kernel does
+    not declare (a `module` may declare it anywhere). Manual: "Debugging Directives: .loc".
     """
     trace = active("ptx.loc")
     tail = _inlined(function_name, inlined_at)
-    trace.append(nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail))
+    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail)
+    if not trace.exact and node.file not in _files(trace):
+        raise OperandError(
+            f"there is no file {node.file}", hint=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
+        )
+    trace.append(node)
 
 
 def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | None) -> nodes.InlinedAt | None:
     if function is None and at is None:
         return None
     if function is None or at is None:
-        raise OperandError("ptx.loc: function_name and inlined_at go together")
-    label, offset = (function, 0) if isinstance(function, str) else function
+        raise OperandError(
+            "ptx.loc: function_name and inlined_at go together",
+            hint="they are the callee's name and the caller's place",
+        )
+    label, offset = _name_of_function(function)
     return nodes.InlinedAt(label, offset, *_place("inlined_at", at))
 
 
-def _place(what: str, values: tuple[object, ...]) -> tuple[int, int, int]:
-    match [as_integer(value) for value in values]:
+def _name_of_function(function: object) -> tuple[str, int]:
+    items = [function, 0] if isinstance(function, str) else as_items(function) or []
+    number = as_integer(items[1]) if len(items) == 2 else None
+    if number is None:
+        raise OperandError(
+            f"function_name={function!r} is no label", hint='a label of .debug_str, "$name", or a pair ("$name", 4)'
+        )
+    return identifier(items[0], "a label"), number
+
+
+def _place(what: str, values: object) -> tuple[int, int, int]:
+    match [as_integer(value) for value in as_items(values) or ()]:
         case [int(file), int(row), int(column)] if min(file, row, column) >= 0:
             return file, row, column
         case _:
-            raise OperandError(f"{what}({', '.join(map(repr, values))}) takes three numbers")
+            raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
 
 
 def file_(file_idx: int, filename: str) -> None:
-    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index."""
+    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index.
+
+    Raise DirectiveError in a function of a `module`, unless that is unchecked: a function holds no `.file`.
+    """
     trace = active("ptx.file_")
     node = file_node(file_idx, filename)
+    if trace.exact and not trace.unchecked:
+        raise DirectiveError(
+            "a function holds no .file", hint=f"write m.file({file_idx!r}, …) in front of the function"
+        )
     known = _files(trace)
     if known.setdefault(node.index, filename) != filename:
         raise DuplicateNameError(
@@ -257,24 +312,29 @@ def file_(file_idx: int, filename: str) -> None:
 
 
 def file_node(index: object, name: str, timestamp: int | None = None, size: int | None = None) -> nodes.File:
-    """Return a `.file`; raise OperandError for an index or a name that it cannot have."""
-    number = as_integer(index)
+    """Return a `.file`; raise OperandError for an index, a name or numbers that it cannot have."""
+    number = as_count(index)
     if number is None or number < 1:
         raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
+    if (timestamp is None) != (size is None) or None in map(as_count, (timestamp or 0, size or 0)):
+        raise OperandError(
+            f"timestamp={timestamp!r} and size={size!r} of a file are two numbers, or neither", hint="leave both out"
+        )
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 
 
-def quotable(text: str) -> str:
+def quotable(value: object) -> str:
     """Return a text that can stand between quotes; raise OperandError for any other."""
-    if '"' in text or "\n" in text:
-        raise OperandError(f"{text!r} cannot be spelt in PTX", hint="PTX strings have no escapes")
-    return text
+    quoted = text("what stands between quotes", value)
+    if '"' in quoted or "\n" in quoted:
+        raise OperandError(f"{quoted!r} cannot be spelt in PTX", hint="PTX strings have no escapes")
+    return quoted
 
 
 def _positive(what: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number < 1:
-        raise OperandError(f"{what} is no positive number")
+        raise OperandError(f"{what} is no positive number", hint="leave it out for a single one")
     return number
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.registers.texts import text as text_of
 from pyptx_dsl.types import pred
 from pyptx_ir.syntax import nodes
 
@@ -64,6 +65,9 @@ GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FOR
 """The forms with `pred`."""
 
 
+_POLLS = {kind: InstructionForms(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
+
+
 class WaitOptions(TypedDict, total=False):
     """The keywords of `wait` beside `pred`; `ptx.mbarrier.wait` says what they mean."""
 
@@ -87,16 +91,15 @@ class WaitOptions(TypedDict, total=False):
 
 def spelled(opcode: str, text: str) -> tuple[str, ...]:
     """Return the words of an opcode; raise OperandError for another one."""
-    words = tuple(text.split("."))
+    words = tuple(text_of(f"{opcode}=", text).split("."))
     if words[0] != opcode or len(words) < 2:
-        raise OperandError(f"{opcode}={text!r} spells no {opcode}")
+        raise OperandError(f"{opcode}={text!r} spells no {opcode}", hint=f'as in "{opcode}.b32"')
     return words
 
 
-def poll_words(kind: str, order: tuple[str, ...], space: str | None, *, parity: bool) -> tuple[str, ...]:
-    """Return the opcode of a poll; `space` is None for generic addresses."""
-    where = () if space is None else (choice("space", space, (SPACE, "shared")),)
-    return ("mbarrier", kind, *(("parity",) if parity else ()), *order, *where, "b64")
+def poll_words(kind: str, **modifiers: str | bool | None) -> tuple[str, ...]:
+    """Return the opcode of a poll, `try_wait` or `test_wait`; `space` is None for generic addresses."""
+    return _POLLS[choice("poll", kind, tuple(_POLLS))].words(**modifiers)
 
 
 @dataclass(slots=True)
@@ -147,7 +150,9 @@ class Waiting:
             ("label", self.label, "again:"),
         ):
             if value is not None and step not in steps:
-                raise OperandError(f"{keyword}= names nothing in this form of wait")
+                raise OperandError(
+                    f"{keyword}= names nothing in this form of wait", hint=f"forms that take it: {_with(step)}"
+                )
         if "selp" in steps and self.result is None:
             raise OperandError("this form of wait puts its answer into a register", hint="name it: result=…")
         if isinstance(self.done, str) and not row.scoped:
@@ -193,6 +198,10 @@ class Waiting:
         """Branch back where the answer is 0, whichever way it was compared."""
         failed = self.failed
         self.branch(self.label, failed if failed is None or self.setp[1] != "ne" else ~failed)
+
+
+def _with(step: str) -> str:
+    return ", ".join(name for name, form in FORMS.items() if step in form.steps)
 
 
 _STEPS: Mapping[str, Callable[[Waiting], None]] = {

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.fragments import held, shape_name
-from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.fragments import held, shape_name, shares_of
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import f16
 from pyptx_ir.fragments import wmma_fragment
-from pyptx_ir.isa.table.wmma import FACTORS, SUMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Wmma", "wmma"]
 
 Which: TypeAlias = Literal["a", "b", "c", "d"]
-_LAYOUTS = ("row", "col")
-_SPACES = ("shared", "global")
+_LOAD = InstructionForms("ptx.wmma.load", "wmma.load")
+_STORE = InstructionForms("ptx.wmma.store", "wmma.store")
+_MMA = InstructionForms("ptx.wmma.mma", "wmma.mma")
 
 
 class Wmma:
@@ -44,18 +45,17 @@ class Wmma:
         layout: str = "row",
         stride: Reg | int | None = None,
         space: str | None = "shared",
+        aligned: bool = True,
         pred: Reg | None = None,
     ) -> None:
         """Emit `wmma.load.which.sync.aligned.layout.shape{.space}.type {dst…}, [src]{, stride};`.
 
         `which` is `a`, `b` or `c`. `stride` counts elements from row to row (`layout` `row`) or from column to column
-        (`col`); without it they touch. `space` is `shared`, `global`, or None for a generic address. All lanes give the
-        same address and stride. Raise OperandError for a matrix that does not exist, or other registers.
+        (`col`); without it they touch. `space` is `shared`, `shared::cta`, `global`, or None for a generic address. All
+        lanes give the same address and stride. `aligned=False` is the older spelling, of f16 alone. Raise OperandError
+        for a matrix that does not exist, or other registers.
         """
-        choice("which", which, ("a", "b", "c"))
-        layouts = _share("load", which, shape, dtype)
-        words = ("wmma", "load", which, *_order(layout), shape_name(shape), *_space(space), dtype.name)
-        registers = held("dst", dst, layouts, dtype.name)
+        words, registers = _moved(_LOAD, which, shape, dtype, dst, layout=layout, space=space, aligned=aligned)
         more = () if stride is None else (stride,)
         active("ptx.wmma.load").emit(words, (registers, as_address(src), *more), pred)
 
@@ -69,12 +69,11 @@ class Wmma:
         layout: str = "row",
         stride: Reg | int | None = None,
         space: str | None = "shared",
+        aligned: bool = True,
         pred: Reg | None = None,
     ) -> None:
         """Emit `wmma.store.d.sync.aligned.layout.shape{.space}.type [dst], {src…}{, stride};`; the rest as `load`."""
-        layouts = _share("store", "d", shape, dtype)
-        words = ("wmma", "store", "d", *_order(layout), shape_name(shape), *_space(space), dtype.name)
-        registers = held("src", src, layouts, dtype.name)
+        words, registers = _moved(_STORE, "d", shape, dtype, src, layout=layout, space=space, aligned=aligned)
         more = () if stride is None else (stride,)
         active("ptx.wmma.store").emit(words, (as_address(dst), registers, *more), pred)
 
@@ -94,6 +93,7 @@ class Wmma:
         satfinite: bool = False,
         bit_op: str | None = None,
         rounding: str | None = None,
+        aligned: bool = True,
         pred: Reg | None = None,
     ) -> None:
         """Emit `wmma.mma{.bit_op.popc}.sync.aligned.alayout.blayout.shape… {d…}, {a…}, {b…}, {c…};`: d = ab + c.
@@ -113,22 +113,17 @@ class Wmma:
         Raise OperandError for matrices that do not exist or other registers, InstructionUseError for a target or PTX
         version without them.
         """
-        name = shape_name(shape)
-        factor = ptx_type(dtype_a, "ptx.wmma.mma").name
-        shares: tuple[tuple[Which, PtxType, Fragment], ...] = (
-            ("d", dtype_d, d),
-            ("a", dtype_a, a),
-            ("b", dtype_a, b),
-            ("c", dtype_c, c),
-        )
-        registers = [held(which, value, _share("mma", which, shape, kind), kind.name) for which, kind, value in shares]
-        if (bit_op is not None) != (factor == "b1"):
-            raise OperandError(f"ptx.wmma.mma: bit_op={bit_op!r} with {factor}", hint="xor or and, for b1 alone")
-        operation = (choice("bit_op", bit_op, ("xor", "and")), "popc") if bit_op is not None else ()
-        types = (dtype_d.name, dtype_c.name) if factor == "f16" else (dtype_d.name, factor, factor, dtype_c.name)
-        layouts = (choice("a_layout", a_layout, _LAYOUTS), choice("b_layout", b_layout, _LAYOUTS))
-        tail = (*(("satfinite",) if satfinite else ()), *(() if rounding is None else (rounding,)))
-        words = ("wmma", "mma", *operation, "sync", "aligned", *layouts, name, *types, *tail)
+        kinds = {"d": dtype_d, "a": dtype_a, "b": dtype_a, "c": dtype_c}
+        elements = {which: ptx_type(kind, "ptx.wmma.mma") for which, kind in kinds.items()}
+        types = (elements["d"], elements["c"]) if elements["a"] is f16 else tuple([elements[each] for each in "dabc"])
+        modifiers: dict[str, str | bool | None] = {"shape": shape_name(shape), "aligned": aligned}
+        modifiers |= {"a_layout": a_layout, "b_layout": b_layout, "satfinite": satfinite}
+        modifiers |= {"bit_op": bit_op, "rounding": rounding}
+        words, form = _MMA.chosen(types, **modifiers)
+        _refuse_unaligned(words, aligned=aligned)
+        shares = shares_of(form, words)
+        values: dict[Which, Fragment] = {"d": d, "a": a, "b": b, "c": c}
+        registers = [held(which, value, shares[which]) for which, value in values.items()]
         active("ptx.wmma.mma").emit(words, registers, pred)
 
     def fragment(self, *, shape: Sequence[int], operand: Which, dtype: PtxType) -> Layout:
@@ -136,23 +131,26 @@ class Wmma:
         return wmma_fragment(shape_name(shape), operand, ptx_type(dtype, "ptx.wmma.fragment").name)
 
 
-def _share(what: str, which: Which, shape: Sequence[int], dtype: PtxType) -> Layout:
-    """Return the layout of a matrix; raise OperandError if no shape has one such."""
-    name, element = shape_name(shape), ptx_type(dtype, f"ptx.wmma.{what}").name
-    wanted = "c" if which == "d" else which
-    shares = [share for share in (*FACTORS, *SUMS) if wanted in share.which]
-    if not any(name in share.shapes and element in share.types for share in shares):
-        known = sorted({f"{each} of {kind}" for share in shares for each in share.shapes for kind in share.types})
-        raise OperandError(f"wmma.{what} has no {which} of {name} with {element}", hint=f"there are {', '.join(known)}")
-    return wmma_fragment(name, which, element)
+def _moved(
+    instruction: InstructionForms,
+    which: Which,
+    shape: Sequence[int],
+    dtype: PtxType,
+    value: Fragment,
+    **modifiers: str | bool | None,
+) -> tuple[tuple[str, ...], list[object]]:
+    """Return the words of a load or store, and the registers; raise OperandError for a matrix that does not exist."""
+    modifiers |= {"which": which, "shape": shape_name(shape)}
+    words, form = instruction.chosen(dtype, **modifiers)
+    _refuse_unaligned(words, aligned=bool(modifiers["aligned"]))
+    share = shares_of(form, words)["r"]
+    return words, held("dst" if instruction is _LOAD else "src", value, share)
 
 
-def _order(layout: str) -> tuple[str, str, str]:
-    return ("sync", "aligned", choice("layout", layout, _LAYOUTS))
-
-
-def _space(space: str | None) -> tuple[str, ...]:
-    return () if space is None else (choice("space", space, _SPACES),)
+def _refuse_unaligned(words: tuple[str, ...], *, aligned: bool) -> None:
+    """Raise OperandError if there is no spelling without `.aligned` and one is asked for."""
+    if not aligned and "aligned" in words:
+        raise OperandError(f"{'.'.join(words)} has no spelling without .aligned", hint="leave aligned= out")
 
 
 wmma = Wmma()

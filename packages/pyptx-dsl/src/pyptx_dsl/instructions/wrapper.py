@@ -6,15 +6,12 @@ their words stand it has from the rows of the instruction table, which it reads 
 
 from __future__ import annotations
 
-import functools
-from functools import lru_cache
-from itertools import product
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
-from pyptx_dsl.errors import OperandError, close
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, Types, types_of
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType, from_name
+from pyptx_dsl.types import PtxType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,44 +24,12 @@ __all__ = [
     "BinaryOrTernary",
     "Flags",
     "Modifiers",
-    "Operation",
     "Quaternary",
     "Ternary",
-    "Types",
     "Unary",
     "Wrapper",
-    "choice",
     "keywords_of",
-    "ptx_type",
-    "rows_of",
 ]
-
-Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
-"""The type of an instruction, or its types in the manual's order where it names several."""
-
-
-def rows_of(opcode: str) -> tuple[RowForm, ...]:
-    """Return the forms of an instruction's rows; the table is read here."""
-    from pyptx_dsl.instructions.row_forms import row_form
-    from pyptx_ir.isa.check import patterns_of
-
-    return tuple(row_form(pattern.row) for pattern in patterns_of(opcode))
-
-
-def choice(keyword: str, value: object, values: Sequence[str]) -> str:
-    """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
-    if isinstance(value, str) and value in values:
-        return value
-    raise OperandError(f"{keyword}={value!r} means nothing here", hint=f"one of {', '.join(values)}")
-
-
-def ptx_type(value: object, what: str) -> PtxType:
-    """Return the type that stands first in a call; raise OperandError if something else does."""
-    if isinstance(value, PtxType):
-        return value
-    if isinstance(value, str):
-        return from_name(value)
-    raise OperandError(f"{what} takes a type first, not {value!r}", hint=f"write {what}(u32, …)")
 
 
 class Flags(TypedDict, total=False):
@@ -112,7 +77,7 @@ def _line(form: RowForm) -> str:
     return f"    {form.syntax}    {'; '.join(slots)}".rstrip()
 
 
-class Wrapper:
+class Wrapper(InstructionForms):
     """An instruction as a function; the base of those that take one to four sources.
 
     Keywords are the modifiers of the form for the type. `pred` guards the instruction. Where the manual names several
@@ -129,28 +94,17 @@ class Wrapper:
 
     def __init__(self, name: str, summary: str) -> None:
         """Describe `ptx.<name>`."""
+        super().__init__(f"ptx.{name}", to_ptx(name))
         self.__name__ = name
         self.summary = summary
-        self.opcode = to_ptx(name)
-
-    def __repr__(self) -> str:
-        return f"ptx.{self.__name__}"
-
-    @functools.cached_property
-    def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction, those of plugins too."""
-        return rows_of(self.opcode)
-
-    def words(self, dtype: Types, **modifiers: str | bool | None) -> tuple[str, ...]:
-        """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not."""
-        return _spelt(self, _types(dtype, repr(self)), _given(modifiers))
 
     def _emit(
         self, dtype: Types, operands: Sequence[object], modifiers: Mapping[str, object], pred: Reg | None
     ) -> None:
         what = f"ptx.{self.__name__}"
-        types = (dtype,) if type(dtype) is PtxType else _types(dtype, what)
-        active(what).emit(_spelt(self, types, _given(modifiers) if modifiers else ()), operands, pred)
+        checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # which a TypedDict says of each keyword
+        active(what).emit(self.words(checked, **asked), operands, pred)
 
 
 class Unary(Wrapper):
@@ -231,80 +185,6 @@ class Quaternary(Wrapper):
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c, d), modifiers, pred)
         return dst
-
-
-class Operation(Wrapper):
-    """The forms of an instruction with one operation, whose word is part of the name: `atom.add`."""
-
-    def __init__(self, path: str, operation: str) -> None:
-        """Describe `ptx.<path>.<operation>`, of the instruction with which `path` begins."""
-        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
-        self.opcode = path.partition(".")[0]
-        self.operation = to_ptx(operation)
-
-    @functools.cached_property
-    def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction that have this operation."""
-        return tuple(form for form in rows_of(self.opcode) if self.operation in form.choices("op"))
-
-
-def _types(dtype: object, what: str) -> tuple[PtxType, ...]:
-    """Return the types that stand first in a call."""
-    given: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
-    return tuple([ptx_type(each, what) for each in given])
-
-
-def _given(modifiers: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    """Return the keywords that ask for something."""
-    return tuple([(name, value) for name, value in modifiers.items() if value is not None and value is not False])
-
-
-@lru_cache(maxsize=4096)
-def _spelt(wrapper: Wrapper, types: tuple[PtxType, ...], given: tuple[tuple[str, str | bool], ...]) -> tuple[str, ...]:
-    """Return the words of the form that has the types and all that is asked for, and least beside it."""
-    names, asked = _names(wrapper, types), dict(given)
-    fitting = [form for form in wrapper.forms if form.has_types(names)]
-    said = ".".join(map(str, types))
-    if not fitting:
-        raise OperandError(f"{wrapper!r} has no form for {said}", hint=f"it takes {_known(wrapper, names)}")
-    taking = _taking(f"{wrapper!r} of {said}", fitting, asked)
-    form = min(taking, key=lambda form: form.surplus(asked))
-    return (wrapper.opcode, *form.words(names, asked))
-
-
-def _names(wrapper: Wrapper, types: tuple[PtxType, ...]) -> tuple[str, ...]:
-    """Return the words of the types: that of an instruction of untyped bits is one of their width."""
-    from pyptx_dsl.instructions.row_forms import untyped
-
-    if untyped(wrapper.forms):
-        return tuple(dtype.name if dtype.kind == "pred" else f"b{dtype.bits}" for dtype in types)
-    return tuple(dtype.name for dtype in types)
-
-
-def _known(wrapper: Wrapper, names: tuple[str, ...]) -> str:
-    """List the types of an instruction: those of the forms with as many as a call gives, if there are such."""
-    forms = [form for form in wrapper.forms if len(form.types) == len(names)] or wrapper.forms
-    return ", ".join(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
-
-
-def _taking(what: str, forms: list[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-    """Return the forms that take all keywords; raise OperandError where there is none."""
-    having = [form for form in forms if asked.keys() <= set(form.keywords)]
-    taking = [form for form in having if form.takes(asked)]
-    enough = [form for form in taking if not form.lacks(asked)]
-    if enough:
-        return enough
-    if taking:
-        raise OperandError(f"{what} needs one of {', '.join(taking[0].lacks(asked))}")
-    known = dict.fromkeys(name for form in forms for name in form.keywords)
-    for keyword, value in asked.items():
-        if keyword not in known:
-            hint = close(keyword, tuple(known)) if known else "it has no modifiers"
-            raise OperandError(f"{what} has no modifier {keyword!r}", hint=hint)
-        words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
-        if words or isinstance(value, str):
-            choice(keyword, value, tuple(words) or ("True", "False"))
-    raise OperandError(f"{what} has no form with {' and '.join(asked)} together")
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:

@@ -22,7 +22,7 @@ _WORDS: Final = frozenset({"save_for_backward", "save_outputs", "num_grad_inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KernelPair:
     """A kernel and what computes its gradients: a kernel, or a function that calls several.
 
     `inputs` and `outputs` are the indices of the arrays that are saved for it; it returns the gradients of the first
@@ -54,7 +54,7 @@ class Pair:
             )
 
 
-def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> Pair:
+def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> KernelPair:
     """Return the pair for the keywords of `differentiable_kernel`; `arrays` is what messages call the framework's.
 
     `save_for_backward` are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none
@@ -75,7 +75,7 @@ def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object],
             hint="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
             "inputs have gradients",
         )
-    pair = Pair(forward, backward, inputs, outputs, gradients, keywords_of(backward))
+    pair = KernelPair(forward, backward, inputs, outputs, gradients, keywords_of(backward))
     _check_writes(pair)
     _check_indices(pair, count)
     _check_backward(pair, arrays)
@@ -106,7 +106,7 @@ def keywords_of(backward: Backward) -> frozenset[str]:
     return frozenset(row.name for row in rows if row.kind is Parameter.KEYWORD_ONLY)
 
 
-def _check_writes(pair: Pair) -> None:
+def _check_writes(pair: KernelPair) -> None:
     for declaration in filter(None, (pair.forward.declaration, declaration_of(pair.backward))):
         if declaration.mutated:
             raise KernelError(
@@ -115,17 +115,18 @@ def _check_writes(pair: Pair) -> None:
             )
 
 
-def _check_indices(pair: Pair, inputs: int) -> None:
+def _check_indices(pair: KernelPair, inputs: int) -> None:
     name, outputs = pair.forward.name, len(pair.forward.out_specs)
     fits = all(0 <= at < inputs for at in pair.inputs) and all(0 <= at < outputs for at in pair.outputs)
     if not (fits and 0 <= pair.gradients <= inputs):
         raise ArgumentCountError(
             f"{name} has {inputs} inputs and {outputs} outputs, which save_for_backward={list(pair.inputs)}, "
-            f"save_outputs={list(pair.outputs)} and num_grad_inputs={pair.gradients} don't fit"
+            f"save_outputs={list(pair.outputs)} and num_grad_inputs={pair.gradients} don't fit",
+            hint="indices count from 0, num_grad_inputs at most to the number of inputs",
         )
 
 
-def _check_backward(pair: Pair, arrays: str) -> None:
+def _check_backward(pair: KernelPair, arrays: str) -> None:
     """Raise ArgumentCountError unless a backward kernel takes what it would get, and returns what is wanted."""
     backward = declaration_of(pair.backward)
     if backward is None:

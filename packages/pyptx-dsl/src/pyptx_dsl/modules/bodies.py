@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import CallError, ReturnedValueError
+from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
+from pyptx_dsl.tracing.bodies import requires_arguments
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.origin import Recorder
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_ir.syntax import nodes
+
+
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _no_forms() -> Forms:
@@ -62,12 +68,19 @@ def traced(
 
 
 def _refuse_arguments(function: object, name: str) -> None:
-    """Raise CallError for what cannot be called without arguments."""
-    code, defaults = getattr(function, "__code__", None), getattr(function, "__defaults__", None)
-    if not callable(function) or (code is not None and code.co_argcount > len(defaults or ())):
+    """Raise CallError for what is no function, or one that nobody can call without arguments, or that would not run."""
+    if isinstance(function, Kernel):
+        raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
+    code = getattr(function, "__code__", None)
+    if not callable(function) or isinstance(function, type) or requires_arguments(function):
         raise CallError(
             f"the body of {name!r} is a function without arguments, not {function!r}",
             hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
+        )
+    if code is not None and code.co_flags & _SUSPENDED:
+        raise CallError(
+            f"the body of {name!r} is a generator or a coroutine, of which nothing would run",
+            hint="write a plain function: no yield, no async",
         )
 
 

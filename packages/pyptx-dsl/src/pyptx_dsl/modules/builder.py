@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl import tracebacks
-from pyptx_dsl.errors import ArchError, ControlFlowError, OperandError
+from pyptx_dsl.errors import ArchError, DuplicateNameError, OperandError, UnknownNameError, close
 from pyptx_dsl.instructions.calls import parameter
-from pyptx_dsl.instructions.directives import deviation, directive_node, trivia, word
-from pyptx_dsl.instructions.variables import Size, constant, declarator, file_node, identifier, quotable
+from pyptx_dsl.instructions.directives import comment_lines, deviation, directive_node, trivia
+from pyptx_dsl.instructions.variables import Size, declarator, file_node, pragma_node
 from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
+from pyptx_dsl.modules.output import assembly_of, text_of
+from pyptx_dsl.modules.sections import SectionBlock, data_line
 from pyptx_dsl.modules.statements import Statements
-from pyptx_dsl.origin import at_instruction, user_frame
-from pyptx_dsl.tracing.leads import left_open, usual_lead
+from pyptx_dsl.modules.unfinished import Unfinished
+from pyptx_dsl.registers.operands import as_count, as_items
+from pyptx_dsl.registers.texts import identifier, text
+from pyptx_dsl.tracing.leads import usual_lead
+from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-    from types import CodeType
+    from collections.abc import Callable, Sequence
 
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
     from pyptx_ir.toolchain import Assembly, Resources
-
-    Place: TypeAlias = tuple[CodeType, int, int] | None
 
 __all__ = ["ModuleBuilder", "module"]
 
@@ -54,12 +55,12 @@ def module(
     builder = ModuleBuilder(unchecked=unchecked, tail=tail)
     if version is not None:
         match version:
-            case (int(major), int(minor)):
+            case (major, minor):
                 builder.version(major, minor)
             case _:
                 raise OperandError(f"version={version!r} is no pair of numbers", hint="write version=(8, 7)")
     if target is not None:
-        builder.target(*((target,) if isinstance(target, str) else target))
+        builder.target(*(as_items(target) or (target,)))
     if version is not None and target is not None and address_size is not None:
         builder.address_size(address_size)
     return builder
@@ -72,7 +73,7 @@ class ModuleBuilder:
     exactly what they call: no register is declared and no `ret` is added that nobody wrote.
     """
 
-    __slots__ = ("_bodiless", "_place", "_platform", "_statements", "_tail", "_unchecked")
+    __slots__ = ("_checker", "_files", "_labels", "_platform", "_statements", "_tail", "_unchecked", "_unfinished")
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
@@ -83,20 +84,26 @@ class ModuleBuilder:
         self._unchecked = unchecked
         self._tail = None if tail is None else trivia("tail", tail)
         self._platform = Platform()
-        self._bodiless: dict[str, Place] = {}
-        frame = user_frame()
-        self._place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<module>", 1)
+        self._checker = StatementChecker()
+        self._files: set[int] = set()
+        self._labels: set[str] = set()
+        self._unfinished = Unfinished()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raise UnknownNameError, with the nearest names."""
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            raise UnknownNameError(f"a module has no {name!r}", hint=close(name, known))
 
     # --- what it becomes ------------------------------------------------------------------------------
 
     def module(self) -> nodes.Module:
-        """Return the tree of what has been written so far; raise ControlFlowError for a function without a body."""
-        for name, place in self._bodiless.items():
-            raise ControlFlowError(
-                f"{name!r} has a header and no body",
-                where=place and at_instruction(*place),
-                hint="write the call above the function that is its body, as a decorator; m.declare has no body",
-            )
+        """Return the tree of what has been written so far.
+
+        Raise ControlFlowError for a function without a body, and for a section that is not ended.
+        """
+        self._unfinished.refuse()
         return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
 
     def ptx(self, *, style: Style | str | None = None) -> str:
@@ -106,10 +113,7 @@ class ModuleBuilder:
         text (`pyptx_ir.syntax.style.learn`), or the name of a known one, as `"nvcc"`. What was said stays: by `written`
         and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for what is no style.
         """
-        from pyptx_ir.syntax import emit
-
-        module = self.module()
-        return emit(module) if style is None else emit(left_open(module), _style(style))
+        return text_of(self.module(), style)
 
     @tracebacks.entry
     def cubin(self) -> bytes:
@@ -134,46 +138,67 @@ class ModuleBuilder:
         return dict(self._assembled().resources)
 
     def _assembled(self) -> Assembly:
-        from pyptx_dsl.inspect.answers import Listing, assembled
-
-        text, target = self.ptx(), self._platform.target
-        if not target:
-            raise ArchError("the module has no .target to compile it for", hint='write m.target("sm_90a") first')
-        origins = self._statements.line_origins()
-        return assembled(Listing("the module", target, text, origins, self._place, call="m.ptx()"))
+        return assembly_of(self.ptx(), self._platform.target, self._statements)
 
     # --- the head -------------------------------------------------------------------------------------
 
     def version(self, major: int, minor: int) -> None:
-        """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten."""
+        """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten.
+
+        Raise DirectiveError for a version that there never was, unless the module is unchecked.
+        """
+        numbers = as_count(major), as_count(minor)
+        if None in numbers or min(major, minor) < 0:
+            raise OperandError(f"a version is a pair of numbers, not ({major!r}, {minor!r})", hint="write (8, 7)")
         self._statements.forget_names()
+        self._checker = StatementChecker()
+        self._files.clear()
+        self._labels.clear()
         self._platform = Platform(self._platform.target, (major, minor))
-        self._statements.append(nodes.Version(major, minor))
+        self._begin(nodes.Version(major, minor))
 
     def target(self, *names: str) -> None:
-        """Write `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked."""
+        """Write `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked.
+
+        Raise DirectiveError for an unknown option, and for a version that does not know the target.
+        """
         if not names:
             raise OperandError("a target has a name", hint='write m.target("sm_90a")')
         try:
-            self._platform = Platform(find_target(names[0]).name, self._platform.version)
+            self._platform = Platform(find_target(text("a target", names[0])).name, self._platform.version)
         except TargetError as error:
             if not self._unchecked:
                 hints = [hint for hint in (error.hint, "check nothing: module(…, unchecked=True)") if hint]
                 raise ArchError(error.message, hint="; or ".join(hints)) from None
             self._platform = Platform(names[0], self._platform.version)
-        self._statements.append(nodes.Target(names))
+        self._begin(nodes.Target(names))
 
     def address_size(self, bits: int) -> None:
         """Write `.address_size bits`."""
         if bits not in {32, 64}:
-            raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits")
-        self._statements.append(nodes.AddressSize(bits))
+            raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits", hint="write address_size=64")
+        self._begin(nodes.AddressSize(bits))
+
+    def _begin(self, node: nodes.Statement) -> None:
+        """Write a statement of the head; raise DirectiveError for one that ptxas refuses, unless it is unchecked."""
+        if not self._unchecked:
+            self._checker = self._checker.below(node)
+        self._statements.append(node)
+
+    def _append(self, node: nodes.Statement) -> None:
+        """Write a statement; raise DirectiveError for one that ptxas refuses, unless the module is unchecked."""
+        self._check(node)
+        self._statements.append(node)
+
+    def _check(self, node: nodes.Statement) -> None:
+        if not self._unchecked:
+            self._checker.check(node)
 
     # --- what is said of the next statement -----------------------------------------------------------
 
     def comment(self, text: str) -> None:
         """Put `// text` on a line of its own in front of the next statement; each line of `text` is one."""
-        self._statements.comment(text)
+        self._statements.comment("\n".join(comment_lines(text)))
 
     def written(self, *, lead: str | None = None, spelling: str | None = None) -> None:
         """Say how the next statement is written, as `ptx.written` does for those of a body.
@@ -199,6 +224,7 @@ class ModuleBuilder:
         has. Manual: "Variables".
         """
         node = variable_node(space, name, dtype, size, options)
+        self._check(node)
         self._statements.declare_variable(node)
         self._statements.append(node)
         return name
@@ -276,6 +302,7 @@ class ModuleBuilder:
         if kind not in {"func", "entry"}:
             raise OperandError(f"{kind!r} is no kind of function", hint='"func" or "entry"')
         node = header(kind, name, params, returns, options)
+        self._check(node)
         self._statements.declare_function(name, kind, defined=False)
         self._statements.append(node)
         return name
@@ -288,13 +315,20 @@ class ModuleBuilder:
             )
         if brace is not None:
             trivia("brace", brace)
+        self._check(replace(head, body=nodes.Block(())))
+        self._statements.refuse_section()
         opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
         self._statements.declare_function(head.name, head.kind, defined=True)
-        frame = user_frame()
-        self._bodiless[head.name] = frame and (frame.f_code, frame.f_lineno, frame.f_lasti)
+        begun = self._unfinished.begin(
+            f"{head.name!r} has a header and no body",
+            "write the call above the function that is its body, as a decorator; m.declare has no body",
+        )
 
         def define(body: Callable[[], object]) -> str:
-            self._bodiless.pop(head.name, None)
+            if not self._unfinished.end(begun):
+                raise DuplicateNameError(
+                    f"{head.name!r} has a body already", hint="another function is another m.entry"
+                )
             at = self._statements
             finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
             at.append_globals(finished.globals)
@@ -309,15 +343,22 @@ class ModuleBuilder:
     def alias(self, name: str, aliasee: str) -> None:
         """Write `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
         names = [identifier(each, "a function") for each in (name, aliasee)]
-        self._statements.append(nodes.Alias(*names))
+        self._append(nodes.Alias(*names))
 
     def file(self, index: int, name: str, timestamp: int | None = None, size: int | None = None) -> None:
-        """Write `.file index "name"`, which `ptx.loc` counts on. Manual: "Debugging Directives: .file"."""
-        self._statements.append(file_node(index, name, timestamp, size))
+        """Write `.file index "name"`, which `ptx.loc` counts on; `timestamp` and `size` (bytes) may follow it.
+
+        Raise DuplicateNameError for an index that has a file. Manual: "Debugging Directives: .file".
+        """
+        node = file_node(index, name, timestamp, size)
+        if node.index in self._files and not self._unchecked:
+            raise DuplicateNameError(f"there is a file {index} already", hint=f"give {name!r} another index")
+        self._files.add(node.index)
+        self._statements.append(node)
 
     def pragma(self, *values: str) -> None:
         """Write `.pragma "value";` for all that follows. Manual: "Descriptions of .pragma Strings"."""
-        self._statements.append(nodes.Pragma(tuple([quotable(value) for value in values])))
+        self._append(pragma_node(values))
 
     def directive(self, name: str, *arguments: object, terminated: bool = True) -> None:
         """Write a directive without a method of its own, as `ptx.directive` does."""
@@ -329,37 +370,23 @@ class ModuleBuilder:
 
     # --- debugging sections -----------------------------------------------------------------------------
 
-    @contextmanager
-    def section(self, name: str) -> Generator[None]:
+    def section(self, name: str) -> SectionBlock:
         """Write `.section name { … }` around the `m.data` and `m.label` of a `with` block.
 
-        Manual: "Debugging Directives: .section".
+        Raise OperandError for a name without its dot. Manual: "Debugging Directives: .section".
         """
-        opening = self._statements.open_section()
-        try:
-            yield
-        finally:
-            lines = self._statements.close_section()
-        node = nodes.Section(name, tuple(lines), close_lead=self._statements.closing())
-        self._statements.append_section(node, opening)
+        return SectionBlock(name, self._statements, self._unfinished)
 
     def data(self, dtype: PtxType, *values: int | str) -> None:
-        """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels."""
-        row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
-        if dtype.name not in {"b8", "b16", "b32", "b64"}:
-            raise OperandError(f"a section has no data of type {dtype}", hint="b8, b16, b32 or b64")
-        self._statements.append_data(nodes.SectionData(dtype.name, row, lead=usual_lead(1)))
+        """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
+
+        Raise DirectiveError for a value that the type cannot hold.
+        """
+        self._statements.append_data(data_line(dtype, values, unchecked=self._unchecked))
 
     def label(self, name: str) -> None:
-        """Write a label of a section, `name:`."""
+        """Write a label of a section, `name:`; raise DuplicateNameError for one that a section has."""
+        if identifier(name, "a label") in self._labels and not self._unchecked:
+            raise DuplicateNameError(f"a section has the label {name!r} already", hint="choose another name")
+        self._labels.add(name)
         self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))
-
-
-def _style(style: object) -> Style:
-    from pyptx_ir.syntax.style import KNOWN, Style
-
-    if isinstance(style, Style):
-        return style
-    if isinstance(style, str) and style in KNOWN:
-        return KNOWN[style]
-    raise OperandError(f"{style!r} is no style", hint=f"{', '.join(KNOWN)}, or what style.learn made of a parsed text")

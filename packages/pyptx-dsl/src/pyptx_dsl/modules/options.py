@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from pyptx_dsl.errors import KeywordError, OperandError, close
+from pyptx_dsl.errors import DuplicateNameError, KeywordError, OperandError, close
+from pyptx_dsl.instructions.calls import parameters
 from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
 from pyptx_dsl.instructions.variables import (
     Attributes,
     Size,
     attribute_nodes,
     declarator,
-    identifier,
     variable,
     written_type,
 )
+from pyptx_dsl.registers.texts import identifier
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
@@ -85,23 +86,39 @@ def header(
     options: FunctionOptions,
 ) -> nodes.Function:
     """Return a function's header; raise KeywordError or OperandError for what it cannot say."""
+    if callable(name):
+        raise OperandError(
+            f"m.{kind} has no name for {name!r}",
+            hint=f'its name comes first: @m.{kind}("{getattr(name, "__name__", "k")}")',
+        )
+    if kind == "entry" and (returns or "returns" in options):
+        raise OperandError("an entry returns nothing", hint="pass a pointer, and store there; m.func has returns")
+    given, returned = None if params is None else parameters("params", params), parameters("returns", returns)
+    _refuse_twice((*(given or ()), *returned))
     own = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
     keywords = {keyword: value for keyword, value in options.items() if keyword not in own}
     return nodes.Function(
         kind,
         identifier(name, f"a function (.{kind})"),
-        None if params is None else tuple(params),
-        tuple(returns),
+        given,
+        returned,
         linking=_linking(options),
         attributes=attribute_nodes(options.get("attributes", ())),
         directives=directive_nodes(keywords, f"a function (.{kind})", options.get("directives", ())),
     )
 
 
+def _refuse_twice(given: Sequence[nodes.Parameter]) -> None:
+    names = [each.name for each in given if each.name not in {"", "_"}]
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise DuplicateNameError(f"two parameters are called {twice!r}", hint="rename one of the two")
+
+
 def _linking(options: Mapping[str, object]) -> str | None:
     linking = options.get("linking")
     if linking is not None and linking not in _FUNCTION_LINKING:
-        raise OperandError(f"linking={linking!r}", hint=f"a function is {', '.join(_FUNCTION_LINKING)}")
+        raise OperandError(f"linking={linking!r} is none of functions", hint=f"one of {', '.join(_FUNCTION_LINKING)}")
     if options.get("visible") and linking not in {None, "visible"}:
-        raise OperandError(f"a function is visible or {linking}, not both")
+        raise OperandError(f"a function is visible or {linking}, not both", hint="leave visible= out")
     return "visible" if options.get("visible") else str(linking) if linking is not None else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
-from pyptx_dsl.origin import Recorder
+from pyptx_dsl.origin import Recorder, user_frame
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
@@ -32,10 +32,22 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 class Statements:
     """What a module holds so far. `declared` is what its names are, as the instruction checker asks.
 
-    `recorder` keeps where in the user's Python each statement was written, for `line_origins`.
+    `recorder` keeps where in the user's Python each statement was written, for `line_origins`; `place` is the file and
+    line where the module was begun.
     """
 
-    __slots__ = ("_defined", "_inside", "_next", "_section_sites", "_sites", "body", "declared", "recorder", "section")
+    __slots__ = (
+        "_defined",
+        "_inside",
+        "_next",
+        "_section_sites",
+        "_sites",
+        "body",
+        "declared",
+        "place",
+        "recorder",
+        "section",
+    )
 
     def __init__(self) -> None:
         """Start empty."""
@@ -45,18 +57,24 @@ class Statements:
         self._defined: set[str] = set()
         self._next = NextStatement()
         self.recorder = Recorder()
+        frame = user_frame()
+        self.place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<module>", 1)
         self._sites: list[Site] = []
         self._section_sites: list[Site] = []
         self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
-        if self.section is not None:
-            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
+        self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
         lead = _lead(comment, said, self._usual(node))
         self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to see one's caller
+
+    def refuse_section(self) -> None:
+        """Raise ControlFlowError if a section is open, in which no statement can stand."""
+        if self.section is not None:
+            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
 
     def append_definition(self, node: nodes.Function, opening: Opening, sites: Sequence[Site | None]) -> None:
         """Put a function behind the others; its spelling is that of its header, `sites` are those of its body."""

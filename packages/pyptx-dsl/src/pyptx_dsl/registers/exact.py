@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx_dsl.errors import OperandError, SpellingError
-from pyptx_dsl.origin import show
 from pyptx_dsl.registers.faults import no_temporary
-from pyptx_dsl.types import from_name
+from pyptx_dsl.registers.texts import text
+from pyptx_dsl.types import as_type, from_name
 from pyptx_ir.syntax.drafts import instruction
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Register
@@ -73,7 +73,7 @@ class Exact:
         self._trace = trace
         self._make_unplaced = unplaced
         self._temps = tuple(temps)
-        self._spelling = {dtype: spellings(text) for dtype, text in spelling.items()}
+        self._spelling = {as_type(dtype): spellings(text("spelling", opcodes)) for dtype, opcodes in spelling.items()}
         self._taken = 0
         self._last: Instruction | None = None
         self._result: Reg | None = None
@@ -155,7 +155,7 @@ class Exact:
 
     def _refuse_unplaced(self) -> None:
         if self._unplaced is not None:
-            raise no_temporary(self._shown(self._unplaced))
+            raise no_temporary(self._trace.recorder.where(self._unplaced))
 
     def _spell_temporary(self) -> None:
         """Spell the last instruction as was said of it: nothing has been assigned, so it keeps its temporary."""
@@ -165,12 +165,8 @@ class Exact:
         try:
             pending.scope.spell(pending.node, pending.spelling)
         except SpellingError as error:
-            raise SpellingError(error.message, where=self._shown(pending.site), hint=error.hint) from None
-
-    def _shown(self, site: Site) -> str:
-        """Show the user's line of an instruction."""
-        frames = self._trace.recorder.frames(site)
-        return "\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1])
+            where = self._trace.recorder.where(pending.site)
+            raise SpellingError(error.message, where=where, hint=error.hint) from None
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:
@@ -181,17 +177,19 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 
 @lru_cache(maxsize=64)
-def spellings(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the opcodes in a text by the operation that each spells."""
+def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
+    """Return the opcodes in a text by the operation that each spells; raise OperandError for what no operator emits."""
     found = dict[str, tuple[str, ...]]()
-    for opcode in text.split():
+    for opcode in opcodes.split():
         operation = _operation(opcode)
         if operation is None:
             raise OperandError(
                 f"spelling: {opcode!r} is what no operator emits", hint="write opcodes, as in 'add.s32 setp.lt.s32'"
             )
         if operation in found:
-            raise OperandError(f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are of one operator")
+            raise OperandError(
+                f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are of one operator", hint="keep one of them"
+            )
         found[operation] = tuple(opcode.split("."))
     return found
 

@@ -241,7 +241,8 @@ def parse_text(text: str) -> Operand:
     try:
         return parse_operand(text)
     except PtxSyntaxError as error:
-        raise OperandError(f"{text!r} is no operand: {error.message}", hint=error.hint) from None
+        hint = error.hint or "a text is one operand: a name, a number, an expression"
+        raise OperandError(f"{text!r} is no operand: {error.message}", hint=hint) from None
 
 
 def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:

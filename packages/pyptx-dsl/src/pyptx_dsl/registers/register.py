@@ -339,7 +339,10 @@ class RegArray:
         if number is None:
             raise OperandError(f"cannot index registers with {index!r}", hint="use an int or a slice")
         if not -self.count <= number < self.count:
-            raise RegisterIndexError(f"register {number} of {self.base}<{self.count}>: there are {self.count}")
+            raise RegisterIndexError(
+                f"register {number} of {self.base}<{self.count}>: there are {self.count}",
+                hint=f"the last one is {self.count - 1}; the array is as long as it was declared",
+            )
         return number % self.count
 
     def regs(self) -> list[Reg]:

@@ -96,3 +96,10 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     raise SpellingError(
         f"the spelling {spelling!r} reads as another statement", hint=f"the statement is: {spell(node).strip()}"
     )
+
+
+def lost(deviation: Deviation) -> ControlFlowError:
+    """Return the error for what is said of a statement that does not come."""
+    said = "unchecked=True" if deviation.spelling is None else f"the spelling {deviation.spelling!r}"
+    hint = "ptx.written stands in front of the statement that it is about"
+    return ControlFlowError(f"no statement follows for {said}", hint=hint)

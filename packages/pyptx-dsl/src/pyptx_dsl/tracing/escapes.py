@@ -58,11 +58,11 @@ def enter_block(trace: Trace, promise: int) -> None:
 def refuse_unopened(trace: Trace) -> None:
     """Raise ControlFlowError for the first block that no `with` has entered."""
     for what, site in trace.unopened.values():
-        frames = trace.recorder.frames(site)
+        word = "for i in" if what == "ptx.range_" else "with"
         raise ControlFlowError(
-            f"{what}(…) alone does nothing: its block is the body of a `with`",
-            where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
-            hint=f"write `with {what}(…):` and indent what belongs into the block",
+            f"{what}(…) alone does nothing: its block is the body of a `{word.split(maxsplit=1)[0]}`",
+            where=trace.recorder.where(site),
+            hint=f"write `{word} {what}(…):` and indent what belongs into the block",
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import UndefinedLabelError
-from pyptx_dsl.origin import show
+from pyptx_dsl.registers.handle import numbered
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
 from pyptx_dsl.tracing.leads import usual_lead
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
 _DYNAMIC = "dyn_smem"
+_BRANCHES = frozenset({"bra", "brx"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,9 @@ def _check_labels(trace: Trace) -> None:
     """Raise UndefinedLabelError for the first branch to a label that its scope does not see."""
     for scope in (trace.prologue, trace.root_scope):
         for name, site in _lost_branches(scope, frozenset()):
-            frames = trace.recorder.frames(site)
             raise UndefinedLabelError(
                 f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
-                where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
+                where=trace.recorder.where(site),
                 hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
             )
 
@@ -128,12 +128,22 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     """Yield the targets of branches to labels that neither the scope nor one around it defines."""
     visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
     for node, site in zip(scope.nodes, scope.sites, strict=True):
-        if isinstance(node, nodes.Instruction):
-            target = node.operands[-1] if node.opcode[0] == "bra" and node.operands else None
-            if isinstance(target, tree.Symbol) and target.name not in visible:
-                yield target.name, site
-        elif isinstance(node, Scope):
+        if isinstance(node, nodes.Instruction) and node.opcode[0] not in _BRANCHES:
+            continue
+        if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
+        elif isinstance(node, nodes.Instruction | nodes.BranchTargets):
+            yield from [(name, site) for name in _targets(node) if name not in visible]
+
+
+def _targets(node: nodes.Instruction | nodes.BranchTargets) -> Iterator[str]:
+    """Yield the labels that a branch names, the list of one, or a list of branches."""
+    if isinstance(node, nodes.BranchTargets):
+        for target in node.targets:
+            stem, _, count = target.rstrip(">").partition("<")
+            yield from numbered(stem, int(count)) if count else (stem,)
+    elif node.operands and isinstance(label := node.operands[-1], tree.Symbol):
+        yield label.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
 from pyptx_dsl.registers.handle import numbered
+from pyptx_dsl.registers.texts import identifier
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ class Names:
         scope = self._scopes[-1]
         if not scope.taken.isdisjoint(names):
             raise self._duplicate(next(name for name in names if name in scope.taken))
+        free = len(scope.taken)
         scope.taken.update(names)
+        if len(scope.taken) - free < len(names):
+            raise self._duplicate(_twice(names))
         self._taken.update(names)
         if scope is not self._scopes[0]:
             scope.hidden.update([(name, self._declared.get(name)) for name in names])
@@ -144,8 +148,9 @@ class Names:
         if name in scope.taken:
             raise DuplicateNameError(
                 f"label {name!r} is defined already in kernel {self._kernel!r}",
-                hint="use another name, or ptx.loop without one",
+                hint="use another name; a name that is left out is chosen",
             )
+        identifier(name, "a label")
         scope.taken.add(name)
         self._taken.add(name)
         self.labels.add(name)
@@ -196,6 +201,16 @@ class Names:
 
     def _duplicate(self, name: str) -> DuplicateNameError:
         return DuplicateNameError(f"the name {name!r} is taken in kernel {self._kernel!r}", hint="choose another name")
+
+
+def _twice(names: Iterable[str]) -> str:
+    """Return the first name that comes a second time."""
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    raise ValueError("no name comes twice")
 
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:

@@ -20,7 +20,7 @@ from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
-from pyptx_dsl.tracing.deviations import Deviation, NextStatement
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.scope import Scope
@@ -42,10 +42,12 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Everything that the body of one kernel emits.
 
-    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place.
+    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `unchecked` ones
+    hold nothing against the table.
     """
 
     exact = False
+    unchecked = False
 
     def __init__(
         self,
@@ -166,7 +168,8 @@ class Trace:
         return self._next.take_spelling()
 
     def check_nothing(self) -> None:
-        """Hold no instruction against the table."""
+        """Hold no instruction against the table, and no declaration against the rules of modules."""
+        self.unchecked = True
         self.check = self._checks = _unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
@@ -299,6 +302,8 @@ class Trace:
     def open(self) -> None:
         """Open a `{ … }` for what follows; registers stay declared at the head of the body."""
         comment, deviation = self._undress()
+        if deviation.spelling is not None or deviation.unchecked:
+            raise ControlFlowError("of a `{` only its lead is said", hint="say the rest of the statement behind it")
         inner = Scope(len(self._scopes) + 1, self._lead)
         inner.lead = deviation.behind(comment, inner.lead)
         self._append(inner)
@@ -317,8 +322,8 @@ class Trace:
 
     def _end(self, scope: Scope) -> None:
         comment, deviation = self._undress()
-        if deviation.spelling is not None:
-            self.faults.append(ControlFlowError(f"no statement follows for the spelling {deviation.spelling!r}"))
+        if deviation.spelling is not None or deviation.unchecked:
+            self.faults.append(lost(deviation))
         scope.close_lead = deviation.behind(comment, scope.close_lead)
 
     @contextmanager
@@ -358,7 +363,8 @@ class Trace:
         """End the trace: nothing can be appended any more."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            self.faults.append(ControlFlowError("a scope is not closed", hint="end it with ptx.close_scope()"))
+            where, hint = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
+            self.faults.append(ControlFlowError("a scope is not closed", where=where, hint=hint))
         self._closed = True
 
 

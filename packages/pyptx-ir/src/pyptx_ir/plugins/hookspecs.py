@@ -76,3 +76,8 @@ class HookSpecs:
     def pyptx_doctor_checks(self) -> Sequence[DoctorCheck]:
         """Return what `pyptx doctor` looks at."""
         raise NotImplementedError
+
+    @hookspec(warn_on_impl=DeprecationWarning("pyptx_examinations is pyptx_doctor_checks now, for one release more"))
+    def pyptx_examinations(self) -> Sequence[DoctorCheck]:
+        """Return what `pyptx doctor` looks at, as `pyptx_doctor_checks` does. Deprecated."""
+        raise NotImplementedError

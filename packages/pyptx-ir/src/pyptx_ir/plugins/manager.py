@@ -124,7 +124,7 @@ class Plugins:
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
-        found = self._collect("pyptx_doctor_checks").values()
+        found = [*self._collect("pyptx_doctor_checks").values(), *self._collect("pyptx_examinations").values()]
         return tuple(cast("DoctorCheck", owned.value) for owned in found)
 
     def register(self, plugin: object, name: str) -> None:

@@ -30,6 +30,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),
+    "pyptx_examinations": (DoctorCheck, "name"),
 }
 
 

@@ -83,6 +83,15 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, str]:
     return count, like[0] if like else name
 
 
+def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
+    """Return how many registers a place takes, and of which types, if it is a thread's share of a matrix."""
+    name, argument = use.kinds.split(use.place.kind)
+    if name != "fragment":
+        return None
+    count, type_name = _taken_apart(argument, use)
+    return count, held_by(type_name)
+
+
 def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector

@@ -71,11 +71,7 @@ def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]
 
 
 def _check(walk: Walk, statements: Sequence[Statement]) -> None:
-    walk.header_end = walk.at + 1 + read_header(walk, statements)
-    if walk.target is not None:
-        walk.right = right_forms(walk.target, walk.judged_version)
-    walk.early = early(walk.target, walk.judged_version)
-    walk.early_registers = early_registers(walk.target, walk.judged_version)
+    prepare(walk, statements)
     walk.body(statements)
     undefined(walk)
     if any(routine.narrow_calls for routine in walk.routines):
@@ -83,6 +79,15 @@ def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     shared_limits(walk)
     constant_limit(walk)
     one_granularity(walk)
+
+
+def prepare(walk: Walk, statements: Sequence[Statement]) -> None:
+    """Have a walk know the version and the target of the statements that a module begins with."""
+    walk.header_end = walk.at + 1 + read_header(walk, statements)
+    if walk.target is not None:
+        walk.right = right_forms(walk.target, walk.judged_version)
+    walk.early = early(walk.target, walk.judged_version)
+    walk.early_registers = early_registers(walk.target, walk.judged_version)
 
 
 def _modules(module: Module) -> Iterator[Sequence[Statement]]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.opaque_fields import OPAQUE
 from pyptx_ir.isa.modules.scopes import UNKNOWN, Storage
 from pyptx_ir.isa.modules.sizes import storage_of
 from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Invalid, Label
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import RegisterDeclaration, Variable
 
-_OPAQUE = {"texref", "samplerref", "surfref"}
 _NO_BANKS = (2, 2)
 _INVALID_NAME = re.compile(r"(?<![\w$%.])([A-Za-z_$%][\w$]*)(?:\s*<\s*([0-9]{1,9})\s*>)?")
 _NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
@@ -47,7 +47,7 @@ def variable(walk: Walk, node: Variable) -> None:
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
     _linked(walk, node)
     space = node.space.partition("::")[0].partition("[")[0]
-    kind = f".{node.type}" if node.type in _OPAQUE else f".{space}"
+    kind = f".{node.type}" if node.type in OPAQUE else f".{space}"
     for declarator in node.declarators:
         storage = storage_of(space, node, declarator.dimensions)
         if declarator.count is not None:

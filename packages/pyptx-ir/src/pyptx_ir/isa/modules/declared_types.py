@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.opaque_fields import OPAQUE
 from pyptx_ir.isa.modules.sizes import plain_number, type_bytes, value_of
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES
 from pyptx_ir.syntax.operands import Immediate
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Function, Parameter, RegisterDeclaration, Variable
     from pyptx_ir.syntax.operands import Operand
 
-_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MOST_VECTOR_BYTES = 16
 _MOST_ALIGNMENT = 128  # of a function's parameter
 _WORD = (1 << 32) - 1
@@ -119,7 +119,7 @@ def _faults_of_parameter(node: Function, parameter: Parameter, *, is_last: bool)
 def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     """Yield message and hint of all that is wrong with a type where it is; the first is reported."""
     name, space = declared.type, declared.space
-    if name not in SIZES and name != "pred" and name not in _OPAQUE:
+    if name not in SIZES and name != "pred" and name not in OPAQUE:
         held = " or ".join(f".{other}" for other in HELD_BY.get(name, ("b32",)))
         yield f".{name} is no type of registers and variables", f"declare it {held}"
     if declared.alignment is not None and not _is_alignment(declared.alignment):
@@ -128,16 +128,16 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
         yield "predicates are single registers", "keep a predicate in memory as an integer: selp.u32 %r, 1, 0, %p"
     if declared.vector not in _VECTORS:
         yield f"no variable is a .{declared.vector}", "declare an array, aligned as the vector is"
-    if name in _OPAQUE and declared.vector:
+    if name in OPAQUE and declared.vector:
         yield f".{name} makes no vectors", "declare one each"
-    if name in _OPAQUE and space not in ("global", "param") and not declared.dimensions:
+    if name in OPAQUE and space not in ("global", "param") and not declared.dimensions:
         yield f".{name} lies in .global space", "declare it .global"
     unsized = next((size for size in declared.dimensions if size is not None and plain_number(size) is None), None)
     if unsized is not None:
         yield "the size of an array is a plain number", "write the number, without a sign and operators"
     if space == "param" and not declared.at_top and (declared.alignment or 1) > _MOST_ALIGNMENT:
         yield f"a parameter of a function is aligned to {_MOST_ALIGNMENT} bytes at most", "lower the alignment"
-    if name in _OPAQUE and not declared.at_top:
+    if name in OPAQUE and not declared.at_top:
         yield f".{name} stands at the top of a module, or among the parameters of an entry", "move it up"
     size = type_bytes(name, declared.vector)
     if size is not None and declared.vector and size > _MOST_VECTOR_BYTES:

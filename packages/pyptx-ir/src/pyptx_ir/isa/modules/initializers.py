@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.constants import ADDRESS, FLOAT, FUNCTION, INTEGER, MASKED, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.opaque_fields import OPAQUE, fault_of_fields
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.scopes import UNDECLARED
 from pyptx_ir.isa.modules.sizes import value_of
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _SPACES = frozenset({"global", "const"})
-_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _LENGTHS = {"v2": 2, "v4": 4}
 _WORDS = {FLOAT: "floating-point number", FUNCTION: "function's address"}
 # What the values of a type may be; those of untyped bits are numbers. Addresses and their bytes go with few.
@@ -48,8 +48,12 @@ def initializer(walk: Walk, node: Variable) -> None:
 
 def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     value = entry.initializer
-    if value is None or node.type in _OPAQUE:
+    if value is None:
         return ""
+    if entry.count is not None:
+        return f"'{entry.name}<{entry.count}>' declares several variables, which have no initialiser"
+    if node.type in OPAQUE:
+        return fault_of_fields(value, node.type, entry.name)
     if node.space.partition("[")[0] not in _SPACES or node.linking == "extern":
         where = "an .extern variable" if node.linking == "extern" else f".{node.space} memory"
         return f"'{entry.name}' can't be initialised: {where} has no contents of its own"

@@ -21,7 +21,7 @@ _RANGES: dict[str, tuple[int, float]] = {
     "b32": (-(1 << 31), float("inf")),
 }
 _OF_ADDRESSES = frozenset({"b32", "b64"})
-_FORM = "write an integer, a label, label+n, or label-label"
+DATA_FORM = "write an integer, a label, label+n, or label-label"
 
 
 def data(walk: Walk, node: Section) -> None:
@@ -34,11 +34,17 @@ def data(walk: Walk, node: Section) -> None:
             walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):
             continue
-        message = _first_fault(part, right)
-        if not message and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
-            message = "the address of a label stands on a line of its own"
+        message = line_fault(part, right)
         if message:
-            walk.report(Finding("section-data", message, _FORM, word=f".{part.type}", at=line))
+            walk.report(Finding("section-data", message, DATA_FORM, word=f".{part.type}", at=line))
+
+
+def line_fault(part: SectionData, right: set[tuple[str, int]]) -> str:
+    """Return what is wrong with a line of data, or nothing; values that are right are added to `right`."""
+    fault = _first_fault(part, right)
+    if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
+        return "the address of a label stands on a line of its own"
+    return fault
 
 
 def _first_fault(part: SectionData, right: set[tuple[str, int]]) -> str:

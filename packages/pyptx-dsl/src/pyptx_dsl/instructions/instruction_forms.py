@@ -1,0 +1,193 @@
+"""Which words an instruction has for what a call asks for: the rows of the table say it."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from pyptx_dsl.errors import OperandError, close
+from pyptx_dsl.naming import to_ptx
+from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.plugins.caches import until_plugins_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_dsl.instructions.row_forms import RowForm
+
+__all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
+
+_PARTNERS = {"sem": "scope", "scope": "sem"}
+"""Keywords that go together."""
+
+_SHOWN = 6
+"""How many types a hint names."""
+
+Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
+"""The type of an instruction, or its types in the manual's order where it names several."""
+
+
+def choice(keyword: str, value: object, values: Sequence[str]) -> str:
+    """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
+    if isinstance(value, str) and value in values:
+        return value
+    raise OperandError(f"{keyword}={value!r} means nothing here", hint=f"one of {', '.join(values)}")
+
+
+def ptx_type(value: object, what: str) -> PtxType:
+    """Return the type that stands first in a call; raise OperandError if something else does."""
+    if isinstance(value, PtxType):
+        return value
+    if isinstance(value, str):
+        return from_name(value)
+    raise OperandError(f"{what} takes a type first, not {value!r}", hint=f"write {what}(u32, …)")
+
+
+def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
+    """Return the types that stand first in a call."""
+    listed: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
+    return tuple([ptx_type(each, what) for each in listed])
+
+
+class InstructionForms:
+    """An instruction, out of whose rows a call chooses a form: its types, and what it asks for by keywords.
+
+    `head` are the words that each of its forms begins with, `"cp.async.bulk"`. A value of a keyword that does not exist
+    is an OperandError, so are types that the instruction has not, and keywords that do not go together.
+    """
+
+    def __init__(self, what: str, head: str) -> None:
+        """Describe the instruction; `what` is the function that emits it, for messages."""
+        self._what = what
+        self.head = head
+
+    def __repr__(self) -> str:
+        return self._what
+
+    @property
+    def opcode(self) -> str:
+        """The first word."""
+        return self.head.partition(".")[0]
+
+    @property
+    def forms(self) -> tuple[RowForm, ...]:
+        """The forms of the instruction, those of plugins too; the table is read here."""
+        from pyptx_dsl.instructions.row_forms import forms_of
+
+        return forms_of(self.head)
+
+    def choices(self, keyword: str) -> tuple[str, ...]:
+        """Return the words that a keyword takes in one form or another."""
+        return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
+
+    @until_plugins_change(maxsize=8192)  # instructions are as many as there are names, and live as long
+    def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
+        """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
+
+        Without types, the form is one that leaves no choice of them. A state space may be written as in Python
+        (`global_`), and `generic` is none.
+        """
+        return self.chosen(dtype, **modifiers)[0]
+
+    @until_plugins_change(maxsize=8192)
+    def chosen(
+        self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
+    ) -> tuple[tuple[str, ...], RowForm]:
+        """Return what `words` returns, and the form: that which has all that is asked for, and least beside it."""
+        self._refuse_other_values(modifiers)
+        types = None if dtype is None else types_of(dtype, self._what)
+        names, asked = None if types is None else self._names(types), _asked(modifiers)
+        fitting = [form for form in self.forms if form.has_types(names)]
+        said = "" if types is None else f" of {'.'.join(map(str, types))}"
+        if not fitting and types is not None:
+            raise OperandError(
+                f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or (), asked)}"
+            )
+        closest = _closest(self._taking(f"{self!r}{said}", fitting, asked), asked)
+        _refuse_incomplete(f"{self!r}{said}", closest, names, asked)
+        return closest[0].words(names, asked), closest[0]
+
+    def _refuse_other_values(self, modifiers: Mapping[str, object]) -> None:
+        """Raise OperandError for a value of a keyword that is neither a word nor a switch, such as a register."""
+        for keyword, value in modifiers.items():
+            if not isinstance(value, str | bool | None):
+                choice(keyword, value, self.choices(keyword) or ("True", "False"))
+
+    def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
+        """Return the words of the types: that of an instruction of untyped bits is one of their width."""
+        from pyptx_dsl.instructions.row_forms import untyped
+
+        if untyped(self.forms):
+            return tuple(dtype.name if dtype.kind == "pred" else f"b{dtype.bits}" for dtype in types)
+        return tuple(dtype.name for dtype in types)
+
+    def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
+        """List the types of an instruction: if there are such, of forms with as many, and with what is asked for."""
+        forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
+        forms = [form for form in forms if form.takes(asked)] or forms
+        return ", ".join(_types_in(forms))
+
+    def _taking(self, what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
+        """Return the forms that take all keywords; raise OperandError where there is none."""
+        having = [form for form in forms if asked.keys() <= set(form.keywords)]
+        taking = [form for form in having if form.takes(asked)]
+        if taking:
+            return taking
+        known = dict.fromkeys(name for form in forms for name in form.keywords)
+        for keyword, value in asked.items():
+            if keyword not in known:
+                raise OperandError(f"{what} has no modifier {keyword!r}", hint=self._having(keyword, tuple(known)))
+            words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
+            generic = ("generic",) if keyword == "space" else ()
+            if words or isinstance(value, str):
+                choice(keyword, value, (*words, *generic) or ("True", "False"))
+        together = " and ".join(asked)
+        raise OperandError(f"{what} has no form with {together} together", hint="its docstring lists its forms")
+
+    def _having(self, keyword: str, known: tuple[str, ...]) -> str:
+        """Say which types have a modifier, or else which modifiers there are."""
+        types = _types_in(form for form in self.forms if keyword in form.keywords)
+        if types and all(types):
+            return f"those that have it are {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
+        return close(keyword, known) if known else "it has no modifiers"
+
+
+def _types_in(forms: Iterable[RowForm]) -> list[str]:
+    return list(dict.fromkeys(".".join(types) for form in forms for types in product(*form.types)))
+
+
+def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
+    """Return the keywords that ask for something; the generic state space is no word."""
+    asked: dict[str, str | bool] = {
+        name: value for name, value in modifiers.items() if value is not None and value is not False
+    }
+    space = asked.pop("space", None)
+    if isinstance(space, str) and space != "generic":
+        asked["space"] = to_ptx(space)
+    return asked
+
+
+def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
+    """Return the forms with the fewest words that nobody asked for, and of these those that leave no word open."""
+    least = min(form.surplus(asked) for form in forms)
+    closest = [form for form in forms if form.surplus(asked) == least]
+    return [form for form in closest if not any(part.open for part in form.unasked(asked))] or closest
+
+
+def _refuse_incomplete(
+    what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
+) -> None:
+    """Raise OperandError if a word is open, or if forms that are equally close to a call are spelt differently."""
+    lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
+    keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
+    if keyword is None:
+        if len({form.words(names, asked) for form in forms}) == 1:
+            return
+        keyword = next(name for name in lacking[0] if len({words.get(name) for words in lacking}) > 1)
+    words = ", ".join(dict.fromkeys(word for words in lacking for word in words.get(keyword, ())))
+    partner = _PARTNERS.get(keyword, "")
+    if partner not in asked:
+        raise OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
+    raise OperandError(
+        f"{what} with {partner}={asked[partner]!r} needs one of {words}", hint=f"{partner}= and {keyword}= go together"
+    )

@@ -1,0 +1,98 @@
+"""Video instructions: arithmetic on bytes and halves of 32-bit registers, with a second operation on the result.
+
+The types are a tuple, those of `d`, `a` and `b`: `ptx.vadd((s32, u32, u32), d, a, b, c, sat=True, second="add")` emits
+`vadd.s32.u32.u32.sat.add d, a, b, c;`. A source may be a part, written as a string: `"%r1.b0"`. From sm_20 on most of
+them are several machine instructions. Manual: "Video Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+from pyptx_dsl.instructions.wrapper import Wrapper
+
+if TYPE_CHECKING:
+    from pyptx_dsl.instructions.instruction_forms import Types
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = [
+    "vabsdiff",
+    "vabsdiff2",
+    "vabsdiff4",
+    "vadd",
+    "vadd2",
+    "vadd4",
+    "vavrg2",
+    "vavrg4",
+    "vmad",
+    "vmax",
+    "vmax2",
+    "vmax4",
+    "vmin",
+    "vmin2",
+    "vmin4",
+    "vset",
+    "vset2",
+    "vset4",
+    "vshl",
+    "vshr",
+    "vsub",
+    "vsub2",
+    "vsub4",
+]
+
+
+class VideoModifiers(TypedDict, total=False):
+    """The keywords of video instructions, for type checkers; which go together, the rows say."""
+
+    sat: bool
+    second: Literal["add", "min", "max"] | None
+    op: Literal["add"] | None
+    compare: Literal["eq", "ne", "lt", "le", "gt", "ge"] | None
+    mode: Literal["clamp", "wrap"] | None
+    po: bool
+    scale: Literal["shr7", "shr15"] | None
+
+
+class Video(Wrapper):
+    """A video instruction: `ptx.name(types, dst, a, b, c=None, **modifiers)`."""
+
+    def __call__(
+        self,
+        dtype: Types,
+        dst: Reg | str,
+        a: object,
+        b: object,
+        c: object | None = None,
+        *,
+        pred: Reg | None = None,
+        **modifiers: Unpack[VideoModifiers],
+    ) -> Reg | str:
+        """Emit the instruction and return `dst`."""
+        self._emit(dtype, (dst, a, b) if c is None else (dst, a, b, c), modifiers, pred)
+        return dst
+
+
+vadd = Video("vadd", "Add parts of two registers.")
+vsub = Video("vsub", "Subtract parts of two registers.")
+vabsdiff = Video("vabsdiff", "The absolute difference of parts of two registers.")
+vmin = Video("vmin", "The lesser of parts of two registers.")
+vmax = Video("vmax", "The greater of parts of two registers.")
+vshl = Video("vshl", "Shift a part left; `mode` says what an amount beyond 31 does: `clamp` if left out.")
+vshr = Video("vshr", "Shift a part right; `mode` says what an amount beyond 31 does: `clamp` if left out.")
+vmad = Video("vmad", "Multiply parts and add; `scale` shifts the result, `po` adds one.")
+vset = Video("vset", "Compare parts of two registers: 1 where `compare` holds, else 0.")
+vadd2 = Video("vadd2", "Add pairs of halves; `op` adds up the results.")
+vsub2 = Video("vsub2", "Subtract pairs of halves; `op` adds up the results.")
+vavrg2 = Video("vavrg2", "The averages of pairs of halves; `op` adds up the results.")
+vabsdiff2 = Video("vabsdiff2", "The absolute differences of pairs of halves; `op` adds up the results.")
+vmin2 = Video("vmin2", "The lesser of pairs of halves; `op` adds up the results.")
+vmax2 = Video("vmax2", "The greater of pairs of halves; `op` adds up the results.")
+vset2 = Video("vset2", "Compare pairs of halves: 1 where `compare` holds, else 0; `op` adds up the results.")
+vadd4 = Video("vadd4", "Add quads of bytes; `op` adds up the results.")
+vsub4 = Video("vsub4", "Subtract quads of bytes; `op` adds up the results.")
+vavrg4 = Video("vavrg4", "The averages of quads of bytes; `op` adds up the results.")
+vabsdiff4 = Video("vabsdiff4", "The absolute differences of quads of bytes; `op` adds up the results.")
+vmin4 = Video("vmin4", "The lesser of quads of bytes; `op` adds up the results.")
+vmax4 = Video("vmax4", "The greater of quads of bytes; `op` adds up the results.")
+vset4 = Video("vset4", "Compare quads of bytes: 1 where `compare` holds, else 0; `op` adds up the results.")

@@ -1,0 +1,77 @@
+"""Debugging sections: what `m.section` returns, and the lines that may stand in one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import DirectiveError, OperandError
+from pyptx_dsl.instructions.directives import word
+from pyptx_dsl.instructions.variables import constant
+from pyptx_dsl.registers.texts import text
+from pyptx_dsl.tracing.leads import usual_lead
+from pyptx_dsl.types import as_type
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pyptx_dsl.modules.statements import Opening, Statements
+    from pyptx_dsl.modules.unfinished import Unfinished
+    from pyptx_dsl.types import PtxType
+
+_NAME = re.compile(r"\.[\w$.]+\Z", re.ASCII)
+_TYPES = ("b8", "b16", "b32", "b64")
+_ANYWHERE = 1 << 7  # numbers below fit into every type
+
+
+class SectionBlock:
+    """The block of `m.section`, as a context manager."""
+
+    __slots__ = ("_begun", "_name", "_opening", "_statements", "_unfinished")
+
+    def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
+        """Prepare the block; raise OperandError for a name that no section can have."""
+        if not _NAME.match(text("the name of a section", name)):
+            raise OperandError(f"{name!r} is no name of a section", hint='with its dot: ".debug_str"')
+        self._name = name
+        self._statements = statements
+        self._unfinished = unfinished
+        self._begun = unfinished.begin(
+            f"the section {name!r} is begun and not ended: m.section(…) alone writes nothing",
+            f'write `with m.section("{name}"):` around its lines, and ask for the module behind it',
+        )
+        self._opening: Opening | None = None
+
+    def __enter__(self) -> None:
+        """Take lines of data from now on."""
+        self._opening = self._statements.open_section()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Write the section, unless an error is on its way."""
+        self._unfinished.end(self._begun)
+        if self._opening is None:
+            return
+        lines = self._statements.close_section()
+        if kind is None:
+            node = nodes.Section(self._name, tuple(lines), close_lead=self._statements.closing())
+            self._statements.append_section(node, self._opening)
+
+
+def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool) -> nodes.SectionData:
+    """Return a line of data; raise OperandError for no values or another type, DirectiveError for what does not fit."""
+    kind = as_type(dtype).name
+    if kind not in _TYPES:
+        raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
+    if not values:
+        raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
+    row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
+    line = nodes.SectionData(kind, row, lead=usual_lead(1))
+    if unchecked or all(type(each) is int and 0 <= each < _ANYWHERE for each in values):
+        return line
+    from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault
+
+    fault = line_fault(line, set())
+    if fault:
+        raise DirectiveError(fault, hint=DATA_FORM)
+    return line

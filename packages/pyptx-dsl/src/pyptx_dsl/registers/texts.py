@@ -1,0 +1,27 @@
+"""Texts that users hand in: names, and what is written between quotes or behind `//`."""
+
+from __future__ import annotations
+
+import re
+
+from pyptx_dsl.errors import OperandError
+
+__all__ = ["identifier", "text"]
+
+_NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
+
+
+def text(what: str, value: object) -> str:
+    """Return a text; raise OperandError for anything else, of which `what` says what it is for."""
+    if isinstance(value, str):
+        return value
+    raise OperandError(f"{what} is text, not {value!r}", hint="pass a string")
+
+
+def identifier(name: object, what: str) -> str:
+    """Return a name; raise OperandError for what is none in PTX. Manual: "Identifiers"."""
+    if not isinstance(name, str):
+        raise OperandError(f"{what} has a name, not {name!r}", hint="its name is a string")
+    if not _NAME.match(name):
+        raise OperandError(f"{name!r} is no name of {what}", hint="letters, digits, _ and $; no digit first")
+    return name

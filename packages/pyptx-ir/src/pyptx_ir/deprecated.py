@@ -1,0 +1,32 @@
+"""Names that have moved: the old path works for one release, and says where the name is now."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["moved_names"]
+
+
+def moved_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the `__getattr__` of a module whose names have moved; each use is a DeprecationWarning at the user's line.
+
+    `homes` maps an old name to the full path of the new one, `{"Kernel": "pyptx_dsl.kernels.kernel.Kernel"}`, whose
+    module is imported when the name is asked for. Any other name is an AttributeError.
+    """
+
+    def get(name: str) -> object:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        place, _, now = home.rpartition(".")
+        value: object = getattr(import_module(place), now)
+        message = f"{module}.{name} is {home} now; the old path goes with the next release"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return value
+
+    return get

@@ -1,0 +1,63 @@
+"""Declarations and directives of a module that is not there as a whole: each is checked by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.check import prepare
+from pyptx_ir.isa.modules.rules import RULES
+from pyptx_ir.isa.modules.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.isa.modules.findings import Finding
+    from pyptx_ir.syntax.nodes import Statement
+
+__all__ = ["OneByOne"]
+
+_OF_ONE_STATEMENT = frozenset(
+    [
+        "declaration",
+        "directive-argument",
+        "directive-conflict",
+        "initializer",
+        "misplaced-directive",
+        "removed",
+        "target",
+        "target-version",
+        "unknown-target",
+        "unknown-version",
+        "version",
+    ]
+)
+"""The codes that no other statement can turn into something right."""
+
+
+class OneByOne:
+    """The rules for the statements that stand below one head. What only the whole module shows, they do not find."""
+
+    def __init__(self, head: Sequence[Statement]) -> None:
+        """Learn version and target from the statements that the module begins with."""
+        self._walk = Walk(RULES, None)
+        prepare(self._walk, head)
+        self._walk.at = self._walk.header_end
+        self._of_head = tuple([finding for _, finding in self._walk.found])
+
+    def first(self, node: Statement) -> Finding | None:
+        """Return the first thing that is wrong with a statement wherever it stands."""
+        walk = self._walk
+        walk.found.clear()
+        walk.body((node,))
+        found = [finding for _, finding in walk.found]
+        walk.routines.clear()
+        walk.names.clear()  # which goes by identity, and the statement may be gone before the next one comes
+        return _first(found)
+
+    def of_head(self) -> Finding | None:
+        """Return the first thing that is wrong with the head."""
+        return _first(self._of_head)
+
+
+def _first(found: Sequence[Finding]) -> Finding | None:
+    return next((finding for finding in found if finding.code in _OF_ONE_STATEMENT), None)

@@ -1,0 +1,105 @@
+"""The knobs: the functions by which PTX is written exactly, and the words that each takes.
+
+A knob is told by its name, as a page writes it (`m` is a module that is being written). Its words are its parameters
+that have a default; words that several functions share are asked of one of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from pyptx import module, ptx, reg
+from pyptx_dsl.instructions.header_directives import HeaderDirectives
+from pyptx_dsl.modules.builder import ModuleBuilder
+from pyptx_dsl.modules.options import FunctionOptions, VariableOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OF_PTX = [
+    "addr",
+    "tensor_addr",
+    "unified",
+    "call",
+    "callprototype",
+    "calltargets",
+    "branchtargets",
+    "parameter",
+    "declarator",
+    "var",
+    "directive",
+    "empty",
+    "open_scope",
+    "close_scope",
+    "scope",
+    "written",
+    "expr",
+    "if_",
+    "elif_",
+    "else_",
+    "loop",
+    "while_",
+    "range_",
+    "block",
+    "break_",
+    "continue_",
+    "bra",
+    "label",
+    "kloop",
+    "asm_region",
+    "mbarrier.wait",
+    "file_",
+    "loc",
+    "pragma",
+    "comment",
+]
+_OF_A_MODULE = [name for name in dir(ModuleBuilder) if not name.startswith("_")]
+
+_VARIABLES = ("m.var", "m.global_", "m.const", "m.shared")
+_FUNCTIONS = ("m.entry", "m.func", "m.declare")
+
+KNOBS: dict[str, Callable[..., object]] = {
+    "module": module,
+    **{f"m.{name}": getattr(ModuleBuilder, name) for name in _OF_A_MODULE},
+    **{f"reg.{name}": getattr(reg, name) for name in ("bank", "declare", "pair")},
+    **{f"ptx.{name}": ptx.mbarrier.wait if "." in name else getattr(ptx, name) for name in _OF_PTX},
+}
+"""Each knob, and the function that it is."""
+
+SHARED: dict[frozenset[str], tuple[str, ...]] = {
+    frozenset(VariableOptions.__annotations__): (*_VARIABLES, "ptx.var"),
+    frozenset(FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__): _FUNCTIONS,
+    frozenset(HeaderDirectives.__annotations__): (*_FUNCTIONS, "ptx.callprototype"),
+    frozenset(["size"]): (*_VARIABLES, "ptx.var"),
+    frozenset(["params", "returns"]): _FUNCTIONS,
+    frozenset(["vector", "align"]): ("reg.bank", "reg.declare"),
+    frozenset(inspect.signature(ptx.parameter).parameters): ("m.param", "ptx.parameter"),
+    frozenset(inspect.signature(ptx.declarator).parameters): ("m.declarator", "ptx.declarator"),
+    frozenset(["lead", "spelling"]): ("m.written", "ptx.written"),
+    frozenset(["terminated"]): ("m.directive", "ptx.directive"),
+    frozenset(["next_label", "end_label", "define_end"]): ("ptx.loop", "ptx.while_", "ptx.range_"),
+    frozenset(["end_label", "end_uniform", "define_end"]): ("ptx.elif_", "ptx.else_"),
+    frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
+    frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
+}
+"""Words that mean the same in several functions."""
+
+
+def words_of(function: Callable[..., object]) -> list[str]:
+    """Return the parameters of a function that have a default."""
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.default is not inspect.Parameter.empty]
+
+
+def alternatives() -> list[tuple[str, tuple[str, ...]]]:
+    """Return each word with the knobs one of which must be seen with it; the word "" asks for a call of any kind."""
+    asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
+    for knob, function in KNOBS.items():
+        asked.add(("", (knob,)))
+        asked |= {(word, (knob,)) for word in words_of(function) if not _is_shared(word, knob)}
+    return sorted(asked)
+
+
+def _is_shared(word: str, knob: str) -> bool:
+    return any(word in words and knob in knobs for words, knobs in SHARED.items())

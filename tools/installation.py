@@ -1,0 +1,158 @@
+"""What nox sessions install: the local packages, the frameworks, and the wheels of CUDA's tools.
+
+The local packages are always handed to the installer together, as paths into this checkout: an unrelated project named
+`pyptx` is on the public index, and nothing may fetch it by accident.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import nox
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = (  # lowest first
+    "pyptx-ir",
+    "pyptx-dsl",
+    "pyptx-arch-hopper",
+    "pyptx-arch-blackwell",
+    "pyptx-sim",
+    "pyptx-launch",
+    "pyptx-torch",
+    "pyptx-jax",
+    "pyptx",
+)
+COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of one Python shares
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
+ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
+TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
+
+
+def package_table(package: str) -> dict[str, Any]:
+    """Return a distribution's pyproject.toml."""
+    return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def dependencies(package: str) -> list[str]:
+    """Return the requirements that a distribution declares."""
+    return [str(requirement) for requirement in package_table(package)["project"]["dependencies"]]
+
+
+def requirement_name(requirement: str) -> str:
+    """Return the bare name: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
+    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
+
+
+def closure(package: str) -> tuple[str, ...]:
+    """Return the local packages that `package` needs, lowest first, itself last."""
+    needed = [name for name in map(requirement_name, dependencies(package)) if name in PACKAGES]
+    return tuple(dict.fromkeys([*(low for name in needed for low in closure(name)), package]))
+
+
+def group(*names: str) -> list[str]:
+    """Return the requirements of dependency groups in the root pyproject.toml."""
+    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
+
+
+def test_needs(*packages: str) -> list[str]:
+    """Return what the packages' own tests need beside the packages, of others' packages."""
+    return [need for name in packages for need in test_group(name) if requirement_name(need) not in PACKAGES]
+
+
+def test_companions(package: str) -> tuple[str, ...]:
+    """Return the local packages that a package's own tests need beside it."""
+    return tuple(name for name in map(requirement_name, test_group(package)) if name in PACKAGES)
+
+
+def test_group(package: str) -> tuple[str, ...]:
+    """Return a package's dependency group `test`."""
+    return nox.project.dependency_groups(package_table(package), "test")
+
+
+def toolchain() -> list[str]:
+    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
+    missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
+    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
+
+
+def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
+    """Install the local packages, editable, and whatever else, in one installer call.
+
+    The runtimes of frameworks, and the frameworks, only with `frameworks`; the compiled package with either switch.
+    """
+    left_out = () if frameworks else tuple(FRAMEWORKS)
+    pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]
+    if frameworks:
+        install_frameworks(session)
+    wheels = [compiled_wheel(session, name) for name in COMPILED] if compiled or frameworks else []
+    session.install(*wheels, *(word for name in pure for word in ("-e", f"packages/{name}")), *requirements)
+
+
+def install_frameworks(session: nox.Session, *names: str) -> None:
+    """Install torch and jax (or those named), for the CPU.
+
+    torch comes through pip, whose configuration may name a CPU build on disk; uv does not read it.
+    """
+    wanted = names or tuple(FRAMEWORKS.values())
+    session.install("pip", *(group("jax") if "jax" in wanted else ()))
+    if "torch" in wanted:
+        session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
+
+
+def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None:
+    """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
+    plugin = [str(ACME)] if ACME.is_dir() else []
+    needs = (*plugin, *group("test", "editor", "shim"), *test_needs(*PACKAGES), *toolchain())
+    install(session, *needs, frameworks=frameworks, compiled=True)
+
+
+def build_wheels(session: nox.Session, *packages: str) -> list[str]:
+    """Build the packages' wheels into the session's temporary folder and return their paths."""
+    house = temporary(session, "wheels")
+    session.install("hatchling>=1.27")
+    for name in packages:
+        if name in COMPILED:
+            continue
+        with session.chdir(ROOT / "packages" / name):
+            session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(house), silent=True)
+    compiled = [compiled_wheel(session, name) for name in packages if name in COMPILED]
+    return [*compiled, *(str(path) for path in sorted(house.glob("*.whl")))]
+
+
+def compiled_wheel(session: nox.Session, package: str) -> str:
+    """Return the wheel of a compiled package for the session's Python, built anew only when a source has changed."""
+    folder = ROOT / "packages" / package
+    sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
+    newest = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
+    version = session.run("python", "-c", "import sys; print(sys.implementation.cache_tag)", silent=True)
+    house = ROOT / ".nox" / "wheels" / str(version).strip()
+    built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not built or built[-1].stat().st_mtime < newest:
+        session.install("build>=1.2")
+        session.run("python", "-m", "build", "--wheel", "--outdir", str(house), str(folder), silent=True)
+        built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
+    return str(built[-1])
+
+
+def unbuilt() -> str:
+    """Return the PYTHONPATH on which what is compiled or needs a framework can be read, without installing it."""
+    return os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
+
+
+def temporary(session: nox.Session, name: str) -> Path:
+    """Return a path in the session's temporary folder at which nothing lies."""
+    path = Path(session.create_tmp()).resolve() / name
+    shutil.rmtree(path, ignore_errors=True)
+    return path
+
+
+def interpreter(version: str) -> str:
+    """Return pyenv's Python of that version if there is one (its shims answer for the active version only)."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
+    return str(found[-1]) if found else version
