@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import DirectiveError, OperandError
 from pyptx_dsl.instructions.directives import word
 from pyptx_dsl.instructions.variables import constant
+from pyptx_dsl.registers.operands import whole_number
 from pyptx_dsl.registers.texts import text
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.types import as_type
@@ -65,9 +66,12 @@ def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool)
         raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
     if not values:
         raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
+    small = [whole_number(each) for each in values if type(each) is int and 0 <= each < _ANYWHERE]
+    if len(small) == len(values):
+        return nodes.SectionData(kind, tuple(small), lead=usual_lead(1))
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
     line = nodes.SectionData(kind, row, lead=usual_lead(1))
-    if unchecked or all(type(each) is int and 0 <= each < _ANYWHERE for each in values):
+    if unchecked:
         return line
     from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault
 
