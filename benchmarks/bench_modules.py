@@ -1,70 +1,186 @@
-"""How long whole modules take to write, and how much memory: both must grow with the number of instructions.
+"""How fast whole modules are written: 3 MB of PTX a second, in time that grows with the lines, 100,000 in 300 MB.
 
     python benchmarks/bench_modules.py [--repeat N]
 
-Each size is a process of its own: one function, whose instructions are spelt as compilers spell them. Prints the best
-CPU time of N runs, for writing and emitting together, and the memory that a run adds to what `import pyptx` takes.
+The modules are those of corpus/, and longer ones of either one function or many, printed as Python by tests/rebuild: a
+call a statement, and what deviates from the learnt style said of its statement. Running that Python and emitting the
+text is measured, the best CPU time of N runs; compiling it is not. Each longer module runs in processes of its own,
+whose whole memory counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import gc
+import marshal
 import subprocess
 import sys
+import tempfile
 import time
+import tomllib
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-SIZES = (10_000, 50_000, 100_000)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "corpus"
+SIZES = (10_000, 50_000, 100_000)  # lines
+PROMISED = {"MB/s": 3.0, "MB": 300.0, "growth": 1.5}
+"""`growth` is how many times as long a line of the longest module may take as one of the shortest."""
+
+HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
+OPENING = """
+.visible .entry k{}(
+	.param .u64 p
+)
+{{
+	.reg .pred %p<9>;
+	.reg .b32 %r<32>;
+	.reg .f32 %f<32>;
+	.reg .b64 %rd<32>;
+"""
+LINES = """\
+	fma.rn.f32 %f{a}, %f{b}, %f{c}, 0f3F800000;
+	mul.wide.u32 %rd{a}, %r{b}, 4;
+	ld.global.f32 %f{b}, [%rd{a}+{number}];
+	setp.lt.s32 %p{guard}, %r{b}, %r{c};
+	@%p{guard} add.s32 %r{a}, %r{b}, {number};
+"""
 
 
-def written(count: int) -> str:
-    """Return the text of a module with so many instructions."""
-    from pyptx import module, ptx, reg
-    from pyptx.types import b32, b64, f32, pred, u64
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a module's text takes: its bytes, seconds, and MB of memory where it had a process of its own."""
 
-    m = module(version=(8, 5), target="sm_90a")
-    inst = ptx.inst
+    size: int
+    seconds: float
+    memory: float = 0.0
 
-    @m.entry("k", [m.param("p", u64)], visible=True)
-    def k() -> None:
-        p, r, f, d = (
-            reg.bank(*each) for each in (("%p", pred, 9), ("%r", b32, 999), ("%f", f32, 999), ("%rd", b64, 999))
-        )
-        for i in range(count // 5):
-            inst.fma.rn.f32(f[i % 999], f[i % 997], f[i % 991], "0f3F800000")
-            inst.mul.wide.u32(d[i % 999], r[i % 997], 4)
-            inst.ld.global_.f32(f[i % 991], ptx.addr(d[i % 999], i))
-            inst.setp.lt.s32(p[i % 9], r[i % 991], r[i % 999])
-            inst.add.s32(r[i % 997], r[i % 991], i, pred=p[i % 9])
-
-    return m.ptx()
+    @property
+    def rate(self) -> float:
+        """MB/s."""
+        return self.size / self.seconds / 1e6
 
 
-def measured(count: int) -> str:
-    """Write a module once; return its bytes, seconds, and MB."""
-    written(10)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def long_text(lines: int, functions: int) -> str:
+    """Return a module of so many lines, in so many functions."""
+    numbers = range(lines // 5 // functions)
+    body = "".join(
+        [LINES.format(a=n % 31, b=n % 29, c=n % 23, guard=n % 9, number=n) for n in numbers],
+    )
+    return HEAD + "".join([f"{OPENING.format(number)}{body}\tret;\n}}\n" for number in range(functions)])
+
+
+def compiled(text: str, *, unchecked: bool = False) -> list[CodeType]:
+    """Return the Python that writes a module, compiled."""
+    sys.path[:0] = [str(ROOT)]
+    from tests.rebuild.printer import printed
+
+    from pyptx_ir.syntax import parse
+    from pyptx_ir.syntax.style import learn, stripped
+
+    del sys.path[0]
+    tree = parse(text)
+    python = printed(stripped(tree, learn(tree)), unchecked=unchecked)
+    return [compile(part, "<module>", "exec") for part in python]
+
+
+def run(codes: list[CodeType]) -> Cost:
+    """Write a module once."""
+    names: dict[str, Any] = {}
     start = time.process_time()
-    size = len(written(count))
+    for code in codes:
+        exec(code, names)  # noqa: S102  what the printer wrote
+    text = names["m"].ptx()
     seconds = time.process_time() - start
-    return f"{size} {seconds} {(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}"
+    return Cost(len(text), seconds, most_memory())
 
 
-def main() -> None:
-    """Measure each size in processes of their own."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+def most_memory() -> float:
+    """Return the MB that this process has had at most; `ru_maxrss` would begin with what its parent had."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def best(codes: list[CodeType], repeat: int) -> Cost:
+    """Write a module so many times."""
+    costs = list[Cost]()
+    for _ in range(repeat):
+        gc.collect()
+        costs.append(run(codes))
+    return min(costs, key=lambda cost: cost.seconds)
+
+
+def best_apart(codes: list[CodeType], repeat: int) -> Cost:
+    """Write a module in processes of its own, behind a short one; their memory is the most of any."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(marshal.dumps((compiled(long_text(10, 1)), codes)))
+        file.flush()
+        command = [sys.executable, __file__, "--one", file.name]
+        runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(repeat)]
+    rows = [[float(word) for word in each.stdout.split()] for each in runs]
+    size, seconds, _ = min(rows, key=lambda row: row[1])
+    return Cost(int(size), seconds, max(row[2] for row in rows))
+
+
+def of_corpus(repeat: int) -> Iterator[tuple[str, Cost]]:
+    """Yield the producer and the cost of each module that a compiler wrote."""
+    from pyptx_ir.syntax import decode
+
+    rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
+    refused = {CORPUS / row["path"] for row in rows if not row["assembles"]}
+    for path in sorted(CORPUS.glob("*/*.ptx")):
+        if path.parent.name != "handmade":
+            codes = compiled(decode(path.read_bytes()), unchecked=path in refused)
+            yield path.parent.name, best(codes, repeat)
+
+
+def total(costs: list[Cost]) -> Cost:
+    """Sum up."""
+    return Cost(sum(cost.size for cost in costs), sum(cost.seconds for cost in costs))
+
+
+def long_is_kept(functions: int, repeat: int) -> bool:
+    """Print a line for each length; tell whether all that is promised holds."""
+    costs = [best_apart(compiled(long_text(lines, max(1, lines // 50 * functions))), repeat) for lines in SIZES]
+    shape = "functions of 50 lines" if functions else "one function"
+    for lines, cost in zip(SIZES, costs, strict=True):
+        each = cost.seconds / lines * 1e6
+        print(f"{lines:>8,} lines, {shape:22} {cost.rate:5.2f} MB/s  {each:5.2f} us a line  {cost.memory:4.0f} MB")
+    growth = (costs[-1].seconds / SIZES[-1]) / (costs[0].seconds / SIZES[0])
+    slowest, memory = min(cost.rate for cost in costs), max(cost.memory for cost in costs)
+    return slowest >= PROMISED["MB/s"] and memory <= PROMISED["MB"] and growth <= PROMISED["growth"]
+
+
+def main() -> int:
+    """Print a line for each producer and each length; return 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(measured(options.one))
-        return
-    for count in SIZES:
-        command = [sys.executable, __file__, "--one", str(count)]
-        runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(options.repeat)]
-        size, seconds, memory = (min(float(run.stdout.split()[at]) for run in runs) for at in range(3))
-        print(f"{count:>8,} instructions  {seconds:.3f} s  {size / seconds / 1e6:.2f} MB/s  {memory:.0f} MB")
+        short, codes = marshal.loads(options.one.read_bytes())  # noqa: S302  what `best_apart` wrote
+        run(short)
+        cost = run(codes)
+        print(cost.size, cost.seconds, cost.memory)
+        return 0
+    groups: dict[str, list[Cost]] = defaultdict(list)
+    for producer, cost in of_corpus(options.repeat):
+        groups[producer].append(cost)
+    everything = [cost for costs in groups.values() for cost in costs]
+    for producer, costs in [*groups.items(), ("all", everything)]:
+        whole = total(costs)
+        print(f"{producer:14} {len(costs):4} modules  {whole.size / 1e6:6.2f} MB  {whole.rate:5.2f} MB/s")
+    kept = [long_is_kept(functions, options.repeat) for functions in (0, 1)]
+    return int(not (all(kept) and total(everything).rate >= PROMISED["MB/s"]))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -185,6 +185,9 @@ def modules() -> None:
     assert_type(module(version=(8, 7), target="sm_90a", style=Style()), ModuleBuilder)
     assert_type(m.described(), str)
     assert_type(m.ptx(style=Style()), str)
+    assert_type(m.cubin(), bytes)
+    assert_type(m.sass(), str)
+    assert_type(m.resources()["k"].registers, int)
 
 
 def declared_registers() -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.errors import InstructionUseError, OperandError, RegisterTypeError
+from pyptx_dsl.errors import InstructionUseError, OperandError, RegisterTypeError, SpellingError
 from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.types import b32, b64, f16, f32, pred, s32, u32
 
 if TYPE_CHECKING:
@@ -268,3 +269,74 @@ def test_a_half_s_literal_is_refused_as_it_would_be_staged() -> None:
 
     with pytest.raises(OperandError, match="no floating-point literal"):
         kernel(k).ptx()
+
+
+# --- what is said of an operator's instruction ------------------------------------------------------
+
+
+def test_a_spelling_is_that_of_the_instruction_with_the_register_it_is_assigned_to() -> None:
+    def body(b: Banks) -> None:
+        r = b.r
+        with ptx.expr(temps=(r[6], r[5])):
+            ptx.written(lead="\n\n\t", spelling="add.u32   %r0,%r1,%r2;")
+            r[0] = r[1] + r[2]
+            ptx.written(spelling="sub.u32  %r6, %r1, 1;")
+            r[3] = (r[1] - 1) * r[2]
+            ptx.written(spelling="and.b32  %r5, %r1, %r2;")
+            ptx.inst.st.global_.b32(ptx.addr(b.rd[0]), r[1] & r[2])
+            ptx.written(spelling="mov.b32  %r7, %r1;")
+            r[7] = r[1]
+            ptx.written(spelling="add.u32  %r7, %r7, 1;")
+            r[7] += 1
+
+    text = traced(body)
+    assert "\n\n\tadd.u32   %r0,%r1,%r2;" in text
+    assert statements(body)[1:] == [
+        *("sub.u32  %r6, %r1, 1;", "mul.lo.u32 %r3, %r6, %r2;", "and.b32  %r5, %r1, %r2;"),
+        *("st.global.b32 [%rd0], %r5;", "mov.b32  %r7, %r1;", "add.u32  %r7, %r7, 1;"),
+    ]
+
+
+@pytest.mark.parametrize("spelling", ["add.u32 %r6, %r1, %r2;", "add.u32 %r0, %r2, %r1;", "add.u32 %r0"])
+def test_a_spelling_of_another_instruction_than_the_assigned_one_is_an_error_at_its_line(spelling: str) -> None:
+    def body(b: Banks) -> None:
+        with ptx.expr(temps=(b.r[6],)):
+            ptx.written(spelling=spelling)
+            b.r[0] = b.r[1] + b.r[2]  # the culprit
+
+    with pytest.raises(SpellingError, match="the spelling") as caught:
+        traced(body)
+    assert "# the culprit" in str(caught.value)
+
+
+def test_a_spelling_that_a_temporary_s_instruction_has_not_is_an_error_at_its_line() -> None:
+    def body(b: Banks) -> None:
+        with ptx.expr(temps=(b.r[6],)):
+            ptx.written(spelling="add.u32 %r5, %r1, %r2;")
+            b.r[1] + b.r[2]  # the culprit
+
+    with pytest.raises(SpellingError, match="another statement") as caught:
+        traced(body)
+    assert "# the culprit" in str(caught.value)
+
+
+def widened(b: Banks) -> None:
+    b.rd[3] = b.r[1] + b.r[2]  # a sum of 32 bits into 64, which the table refuses
+
+
+def test_what_is_assigned_is_judged_where_instructions_are() -> None:
+    def body(b: Banks) -> None:
+        with ptx.expr(temps=()):
+            widened(b)
+
+    def unchecked(b: Banks) -> None:
+        with ptx.expr(temps=()):
+            ptx.written(unchecked=True)
+            widened(b)
+
+    with pytest.raises(InstructionUseError):
+        traced(body)
+    assert statements(unchecked) == ["add.u32 %rd3, %r1, %r2;"]
+    m = module(unchecked=True)
+    m.entry("k")(lambda: body(Banks()))
+    assert "add.u32 %rd3, %r1, %r2;" in m.ptx()

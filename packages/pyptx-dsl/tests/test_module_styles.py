@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.modules.builder import ModuleBuilder, module
+from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.types import b8, b32, b64, u32, u64
 from pyptx_ir.syntax import nodes, parse, walk
 from pyptx_ir.syntax.style import KNOWN, Style
+
+if TYPE_CHECKING:
+    from pyptx_dsl.modules.builder import ModuleBuilder
 
 WIDE = Style(leads={"*": " ", "^ *": ""}, gaps={"Instruction": {"opcode %": "    "}})
 

@@ -24,7 +24,7 @@ from pyptx_dsl.errors import (
     UnknownTypeError,
 )
 from pyptx_dsl.kernels.decorator import kernel
-from pyptx_dsl.modules.builder import module
+from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.types import b8, b16, b32, b64, b128, f16, f32, pred, s32, u8, u16, u32, u64
 from pyptx_ir.syntax import parse, parse_statements
 from pyptx_ir.toolchain.assembler import assemble

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from pyptx_ir.syntax import emit, evolve, parse, parse_instruction, parse_statements, spell
-from pyptx_ir.syntax.drafts import draft
+from pyptx_ir.syntax.drafts import draft, rewritten
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Label, Module, Section, Version
 from pyptx_ir.syntax.operands import Immediate, Register
 
@@ -97,3 +97,14 @@ def test_spelling_ignores_what_is_kept() -> None:
     node = parse_instruction("/* a */ add.s32\t%r1 , %r2,4 ;")
     assert spell(node) == "add.s32 %r1, %r2, 4;"
     assert spell(evolve(node)) == spell(node)
+
+
+@pytest.mark.parametrize("text", [".loc 1 2 3", "add.s32 %r1, %r2, 3;", "{ ret; }", ";", ".reg .b32 %r<4>;", "L:"])
+def test_a_statement_is_rewritten_as_replace_would(text: str) -> None:
+    (node,) = parse_statements(f"\n/* lead */ {text}")
+    again = rewritten(node, "\n\n", "raw")
+    assert (again, type(again), again.lead, again.raw) == (node, type(node), "\n\n", "raw")
+    assert again == replace(node, lead="\n\n", raw="raw")
+    assert rewritten(node, None, None).lead is None
+    with pytest.raises(FrozenInstanceError):
+        again.lead = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  frozen, as every node

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.modules.builder import ModuleBuilder, module
+from pyptx_dsl.modules.beginning import module
+from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax.style import Style

@@ -57,6 +57,18 @@ class Recorder:
             return self.capture(frame)
         return site
 
+    def innermost(self, frame: FrameType | None) -> Site:
+        """Return the innermost user frame from `frame` outwards, whatever the root is."""
+        users, here = self._users, frame
+        while here is not None:
+            code = here.f_code
+            if id(code) not in users:
+                self._learn(here)
+            if users.get(id(code)):
+                return (id(code), here.f_lasti)
+            here = here.f_back
+        return ()
+
     def _learn(self, frame: FrameType | None) -> None:
         """Keep the code of a frame and of all outwards, and whether it is the user's."""
         while frame is not None and frame is not self.root:

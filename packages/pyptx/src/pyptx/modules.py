@@ -1,5 +1,6 @@
 """Whole modules of PTX, statement by statement: `module(version=(8, 7), target="sm_90a")`."""
 
-from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder, module
+from pyptx_dsl.modules.beginning import module
+from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder
 
 __all__ = ["FunctionName", "ModuleBuilder", "module"]

@@ -21,20 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A kernel's text and where its lines come from; `place` is the file and line of its `def`."""
+    """A text, what makes it (`call`), where its lines come from, and `place`, the file and line where it begins."""
 
     name: str
     target: str
     text: str
     origins: Mapping[int, tuple[Frame, ...]]
     place: tuple[str, int]
+    call: str
 
     @staticmethod
     def of_trace(declaration: Declaration, traced: Traced) -> Listing:
         """Return the listing of a trace."""
         code = declaration.function.__code__
         place = (code.co_filename, definition(code))
-        return Listing(declaration.name, declaration.target.name, traced.text, traced.origins, place)
+        return Listing(
+            declaration.name, declaration.target.name, traced.text, traced.origins, place, _call(declaration.name)
+        )
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
@@ -42,7 +45,13 @@ class Listing:
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)
-        return Listing(specialization.entry, specialization.target, specialization.text, origins, place)
+        entry = specialization.entry
+        return Listing(entry, specialization.target, specialization.text, origins, place, _call(entry))
+
+
+def _call(name: str) -> str:
+    """Return how the text of a kernel is asked for."""
+    return f"{name}.ptx(…)"
 
 
 def assembled(listing: Listing) -> Assembly:
@@ -67,7 +76,7 @@ def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> A
     return AssemblyFailed(
         f"ptxas refuses {listing.name} for {listing.target}: {remark.message}" + (f"\n    {line}" if line else ""),
         where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
-        hint=f"line {remark.line} of {listing.name}.ptx(…)" if remark.line else None,
+        hint=f"line {remark.line} of {listing.call}" if remark.line else None,
     )
 
 

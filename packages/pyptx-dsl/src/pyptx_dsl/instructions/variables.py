@@ -282,11 +282,11 @@ def _name_of_function(function: object) -> tuple[str, int]:
 
 
 def _place(what: str, values: object) -> tuple[int, int, int]:
-    numbers = [as_integer(value) for value in as_items(values) or ()]
-    if len(numbers) != 3 or None in numbers or any((number or 0) < 0 for number in numbers):
-        raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
-    file, row, column = (number or 0 for number in numbers)
-    return file, row, column
+    match [as_integer(value) for value in as_items(values) or ()]:
+        case [int(file), int(row), int(column)] if min(file, row, column) >= 0:
+            return file, row, column
+        case _:
+            raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
 
 
 def file_(file_idx: int, filename: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.arguments import alignment_of, dense_strides
@@ -15,49 +15,22 @@ from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.tracing.collector import collector_paused
-from pyptx_dsl.tracing.finish import Finished, Line, finish
+from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
+from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
-from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, SharedVariable, Specialization
+from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
-    from pyptx_dsl.origin import Recorder, Site
+    from pyptx_dsl.origin import Site
 
 
 _DECLARATION = "specialize.declaration"
 _OUTER = "specialize.outer"
-
-
-class Origins(Mapping[int, "tuple[Frame, ...]"]):
-    """The user's frames behind each physical line of a text (from 1), innermost first, looked up when asked for."""
-
-    __slots__ = ("_known", "_recorder", "_sites")
-
-    def __init__(self, sites: dict[int, Site], recorder: Recorder) -> None:
-        """Keep sites, which are code positions, and what turns them into lines."""
-        self._sites = sites
-        self._recorder = recorder
-        self._known: dict[Site, tuple[Frame, ...]] = {}
-
-    def __getitem__(self, line: int) -> tuple[Frame, ...]:
-        """Return the frames of a line; KeyError for lines that no user code wrote."""
-        site = self._sites[line]
-        frames = self._known.get(site)
-        if frames is None:
-            frames = self._known[site] = self._recorder.frames(site)
-        return frames
-
-    def __iter__(self) -> Iterator[int]:
-        """Iterate over the lines that have an origin."""
-        return iter(self._sites)
-
-    def __len__(self) -> int:
-        """Return how many lines have an origin."""
-        return len(self._sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +157,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
     return Traced(
         module=module,
         text=text,
-        origins=Origins(_line_sites(text, finished.lines, tail), trace.recorder),
+        origins=Origins(partial(_line_sites, text, finished, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
         parameters=_entry_rows(declaration, maps, env),
         outputs=_outputs(declaration, env),
@@ -206,19 +179,11 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
     return head
 
 
-def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement]) -> dict[int, Site]:
+def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
     """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
+    lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
-    number = text.count("\n") + 1 - behind - sum([before + within for before, within, _ in lines])
-    sites = dict[int, "Site"]()
-    for before, within, site in lines:
-        number += before
-        if site:
-            sites[number] = site
-            for physical in range(number, number + within):
-                sites[physical + 1] = site
-        number += within
-    return sites
+    return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
 def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:

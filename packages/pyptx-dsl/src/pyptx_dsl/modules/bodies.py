@@ -45,13 +45,15 @@ def traced(
     header: nodes.Function,
     declared: Mapping[str, str],
     platform: Platform,
+    recorder: Recorder,
     *,
     unchecked: bool,
-) -> tuple[Finished, Recorder]:
-    """Run `function` and return the body, and what knows its sites; `declared` is what the module's names are."""
+) -> Finished:
+    """Run `function` and return the body; `declared` is what the module's names are, `recorder` keeps its sites."""
     _refuse_arguments(function, header.name)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
+    trace.recorder = recorder
     trace.names.surround(declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)
@@ -62,7 +64,7 @@ def traced(
             returned = function()
         if returned is not None:
             raise _returned(function, header.name, returned)
-        return finish(trace), trace.recorder
+        return finish(trace)
 
 
 def _refuse_arguments(function: object, name: str) -> None:

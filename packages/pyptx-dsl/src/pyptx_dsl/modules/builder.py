@@ -1,10 +1,12 @@
-"""`module(…)`: PTX written statement by statement, in the order of the calls."""
+"""PTX written statement by statement, in the order of the calls."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from pyptx_dsl import tracebacks
 from pyptx_dsl.errors import ArchError, DuplicateNameError, OperandError, UnknownNameError, close
 from pyptx_dsl.instructions.calls import parameter
 from pyptx_dsl.instructions.directives import comment_lines, deviation, directive_node, trivia
@@ -13,57 +15,28 @@ from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.description import described
 from pyptx_dsl.modules.function_names import FunctionName
 from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
-from pyptx_dsl.modules.places import Written
+from pyptx_dsl.modules.output import assembly_of, text_of
 from pyptx_dsl.modules.sections import SectionBlock, data_line
 from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.modules.styles import chosen_style
 from pyptx_dsl.modules.unfinished import Unfinished
-from pyptx_dsl.registers.operands import as_count, as_items
+from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.registers.texts import identifier, text
-from pyptx_dsl.tracing.leads import left_open, usual_lead
+from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
+    from pyptx_ir.toolchain import Assembly, Resources
 
-__all__ = ["FunctionName", "ModuleBuilder", "module"]
-
-
-def module(
-    *,
-    version: tuple[int, int] | None = None,
-    target: str | Sequence[str] | None = None,
-    address_size: int | None = 64,
-    unchecked: bool = False,
-    tail: str | None = None,
-    style: Style | str | None = None,
-) -> ModuleBuilder:
-    """Begin a module of PTX, to be written statement by statement.
-
-    `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
-    written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
-    address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
-    `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it,
-    if it is asked for no other. Raise ArchError for a target that nobody knows. Manual: "PTX Module Directives".
-    """
-    builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style)
-    if version is not None:
-        match version:
-            case (major, minor):
-                builder.version(major, minor)
-            case _:
-                raise OperandError(f"version={version!r} is no pair of numbers", hint="write version=(8, 7)")
-    if target is not None:
-        builder.target(*(as_items(target) or (target,)))
-    if version is not None and target is not None and address_size is not None:
-        builder.address_size(address_size)
-    return builder
+__all__ = ["FunctionName", "ModuleBuilder"]
 
 
 class ModuleBuilder:
@@ -74,15 +47,15 @@ class ModuleBuilder:
     """
 
     __slots__ = (
-        *("_checker", "_files", "_labels", "_platform", "_statements", "_style", "_tail", "_unchecked", "_unfinished"),
-        "_written",
+        *("_checker", "_files", "_labels", "_platform", "_statements", "_style", "_tail", "_unchecked"),
+        "_unfinished",
     )
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
 
     def __init__(self, *, unchecked: bool = False, tail: str | None = None, style: Style | str | None = None) -> None:
-        """Begin with nothing; see `module`."""
+        """Begin with nothing; see `beginning.module`."""
         self._statements = Statements()
         self._unchecked = unchecked
         self._tail = None if tail is None else trivia("tail", tail)
@@ -92,7 +65,6 @@ class ModuleBuilder:
         self._files: set[int] = set()
         self._labels: set[str] = set()
         self._unfinished = Unfinished()
-        self._written: list[Written] = []
 
     if not TYPE_CHECKING:
 
@@ -118,14 +90,36 @@ class ModuleBuilder:
         text (`pyptx_ir.syntax.style.learn`), or the name of a known one, as `"nvcc"`. What was said stays: by `written`
         and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for what is no style.
         """
-        from pyptx_ir.syntax import emit
-
-        module, chosen = self.module(), self._style if style is None else chosen_style(style)
-        return emit(module) if chosen is None else emit(left_open(module), chosen)
+        return text_of(self.module(), self._style if style is None else chosen_style(style))
 
     def described(self) -> str:
         """Return what the module is, in words: its target, its kernels, and how they are run."""
         return described(self.module())
+
+    @tracebacks.entry
+    def cubin(self) -> bytes:
+        """Return what ptxas makes of the text; cached on disk.
+
+        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise AssemblyFailed
+        at the line that ptxas refuses, ArchError for a module without a target, and ToolchainError when there is no
+        ptxas.
+        """
+        return self._assembled().cubin
+
+    @tracebacks.entry
+    def sass(self) -> str:
+        """Return the disassembled cubin: what the GPU executes."""
+        from pyptx_dsl.inspect.answers import disassembled
+
+        return disassembled(self._assembled().cubin)
+
+    @tracebacks.entry
+    def resources(self) -> dict[str, Resources]:
+        """Return registers, spills, stack and static shared memory of each entry, as ptxas reports them."""
+        return dict(self._assembled().resources)
+
+    def _assembled(self) -> Assembly:
+        return assembly_of(text_of(self.module(), None), self._platform.target, self._statements)
 
     # --- the head -------------------------------------------------------------------------------------
 
@@ -304,7 +298,7 @@ class ModuleBuilder:
             trivia("brace", brace)
         self._check(replace(head, body=nodes.Block(())))
         self._statements.refuse_section()
-        comment, said = self._statements.take_deviation()
+        opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
         self._statements.declare_function(head.name, head.kind, defined=True)
         begun = self._unfinished.begin(
             f"{head.name!r} has a header and no body",
@@ -316,13 +310,11 @@ class ModuleBuilder:
                 raise DuplicateNameError(
                     f"{head.name!r} has a body already", hint="another function is another m.entry"
                 )
-            finished, recorder = traced(
-                body, head, self._statements.declared, self._platform, unchecked=self._unchecked
-            )
-            self._written.append(Written(finished.lines, recorder))
-            self._statements.append_globals(finished.globals)
-            block = finished.body if brace is None else replace(finished.body, lead=brace)
-            self._statements.append_definition(replace(head, body=block), comment, said)
+            at = self._statements
+            finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
+            at.append_globals(finished.globals)
+            block = finished.body if brace is None else rewritten(finished.body, brace, None)
+            at.append_definition(replace(head, body=block), opening, finished.sites)
             return FunctionName.of(head.name, self)
 
         return define

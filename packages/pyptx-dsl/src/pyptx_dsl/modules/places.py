@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyptx_dsl.modules.builder import ModuleBuilder
-    from pyptx_dsl.origin import Recorder
-    from pyptx_dsl.tracing.finish import Line
 
-__all__ = ["Written", "places_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The statements and braces of a body, each with its site, and what knows the sites."""
-
-    lines: Sequence[Line]
-    recorder: Recorder
+__all__ = ["places_of"]
 
 
 def places_of(module: ModuleBuilder) -> list[list[tuple[str, int] | None]]:
@@ -29,7 +16,7 @@ def places_of(module: ModuleBuilder) -> list[list[tuple[str, int] | None]]:
     A place is the file and the line in the decorated function, whatever it called there; None for declarations that
     nobody wrote. The last one of a body is that of its closing brace.
     """
+    statements = module._statements  # noqa: SLF001  of this package
     return [
-        [None if site is None else body.recorder.entry(site) for *_, site in body.lines]
-        for body in module._written  # noqa: SLF001  of this package
+        [statements.recorder.entry(site) if site else None for site in sites] for sites in statements.sites_of_bodies()
     ]

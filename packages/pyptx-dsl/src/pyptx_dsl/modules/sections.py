@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import DirectiveError, OperandError
 from pyptx_dsl.instructions.directives import word
 from pyptx_dsl.instructions.variables import constant
+from pyptx_dsl.registers.operands import whole_number
 from pyptx_dsl.registers.texts import text
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.types import as_type
@@ -16,9 +17,8 @@ from pyptx_ir.syntax import nodes
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pyptx_dsl.modules.statements import Statements
+    from pyptx_dsl.modules.statements import Opening, Statements
     from pyptx_dsl.modules.unfinished import Unfinished
-    from pyptx_dsl.tracing.deviations import Deviation
     from pyptx_dsl.types import PtxType
 
 _NAME = re.compile(r"\.[\w$.]+\Z", re.ASCII)
@@ -42,7 +42,7 @@ class SectionBlock:
             f"the section {name!r} is begun and not ended: m.section(…) alone writes nothing",
             f'write `with m.section("{name}"):` around its lines, and ask for the module behind it',
         )
-        self._opening: tuple[str, Deviation] | None = None
+        self._opening: Opening | None = None
 
     def __enter__(self) -> None:
         """Take lines of data from now on."""
@@ -56,7 +56,7 @@ class SectionBlock:
         lines = self._statements.close_section()
         if kind is None:
             node = nodes.Section(self._name, tuple(lines), close_lead=self._statements.closing())
-            self._statements.append_section(node, *self._opening)
+            self._statements.append_section(node, self._opening)
 
 
 def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool) -> nodes.SectionData:
@@ -66,9 +66,12 @@ def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool)
         raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
     if not values:
         raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
+    small = [whole_number(each) for each in values if type(each) is int and 0 <= each < _ANYWHERE]
+    if len(small) == len(values):
+        return nodes.SectionData(kind, tuple(small), lead=usual_lead(1))
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
     line = nodes.SectionData(kind, row, lead=usual_lead(1))
-    if unchecked or all(type(each) is int and 0 <= each < _ANYWHERE for each in values):
+    if unchecked:
         return line
     from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
-from pyptx_dsl.tracing.deviations import AS_USUAL, Deviation, NextStatement, spelled
+from pyptx_dsl.origin import Recorder, user_frame
+from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
+from pyptx_dsl.tracing.origins import Line, Origins, height, line_sites, lines_inside
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from types import FrameType
+
+    from pyptx_dsl.origin import Site
+
+    Opening: TypeAlias = tuple[str, Deviation, Site]
+    """What is written in front of a statement with others inside: comments, what is said of it, and where it began."""
 
 Data = nodes.SectionData | nodes.Label
 
@@ -20,9 +30,24 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 
 
 class Statements:
-    """What a module holds so far. `declared` is what its names are, as the instruction checker asks."""
+    """What a module holds so far. `declared` is what its names are, as the instruction checker asks.
 
-    __slots__ = ("_defined", "_next", "body", "declared", "section")
+    `recorder` keeps where in the user's Python each statement was written, for `line_origins`; `place` is the file and
+    line where the module was begun.
+    """
+
+    __slots__ = (
+        "_defined",
+        "_inside",
+        "_next",
+        "_section_sites",
+        "_sites",
+        "body",
+        "declared",
+        "place",
+        "recorder",
+        "section",
+    )
 
     def __init__(self) -> None:
         """Start empty."""
@@ -31,30 +56,73 @@ class Statements:
         self.declared: dict[str, str] = {}
         self._defined: set[str] = set()
         self._next = NextStatement()
+        self.recorder = Recorder()
+        frame = user_frame()
+        self.place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<module>", 1)
+        self._sites: list[Site] = []
+        self._section_sites: list[Site] = []
+        self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
         """Put a statement behind the others, with the lead of its place, or as was said of it."""
         self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
-        self.body.append(replace(node, lead=_lead(comment, said, self._usual(node)), raw=raw))
+        lead = _lead(comment, said, self._usual(node))
+        self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to see one's caller
 
     def refuse_section(self) -> None:
         """Raise ControlFlowError if a section is open, in which no statement can stand."""
         if self.section is not None:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
 
-    def append_definition(self, node: nodes.Function, comment: str, said: Deviation) -> None:
-        """Put a function with its body behind the others; its spelling is that of its header."""
+    def append_definition(self, node: nodes.Function, opening: Opening, sites: Sequence[Site | None]) -> None:
+        """Put a function behind the others; its spelling is that of its header, `sites` are those of its body."""
+        comment, said, site = opening
         raw = None if said.spelling is None else _header(node, said.spelling)
-        self.body.append(replace(node, lead=_lead(comment, said, self._usual(node)), raw=raw))
+        self._put(rewritten(node, _lead(comment, said, self._usual(node)), raw), site, sites)
 
-    def open_section(self) -> tuple[str, Deviation]:
+    def open_section(self) -> Opening:
         """Take lines of data from now on; return what was said of the section."""
         if self.section is not None:
             raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
-        self.section = []
-        return self._next.take()
+        self.section, self._section_sites = [], []
+        return self.opening(sys._getframe(1))  # noqa: SLF001  as above
+
+    def opening(self, frame: FrameType) -> Opening:
+        """Take what was said of a statement whose beginning is written here, in the call of `frame`."""
+        return (*self._next.take(), self.site(frame))
+
+    def site(self, frame: FrameType) -> Site:
+        """Return where in the user's Python a method was called."""
+        return self.recorder.innermost(frame)
+
+    def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Site | None] = ()) -> None:
+        """Put a finished statement behind the others, with the sites of what stands between its braces."""
+        if inside:
+            self._inside[len(self.body)] = inside
+        self.body.append(node)
+        self._sites.append(site)
+
+    def sites_of_bodies(self) -> list[Sequence[Site | None]]:
+        """Return the sites of what stands between the braces of each function, in the order of the text."""
+        return [sites for index, sites in self._inside.items() if isinstance(self.body[index], nodes.Function)]
+
+    def line_origins(self) -> Origins:
+        """Return which Python wrote each line of the text of what there is so far."""
+        return Origins(self._line_sites, self.recorder)
+
+    def _line_sites(self) -> dict[int, Site]:
+        from pyptx_ir.syntax import emit
+
+        number, sites = 1, dict[int, "Site"]()
+        for index, (node, site) in enumerate(zip(self.body, self._sites, strict=True)):
+            before, whole = nodes.lead_of(node).count("\n"), emit(node).count("\n")
+            inside = _inside(node, self._inside.get(index, ()))
+            within = whole - before - height(inside)
+            sites.update(line_sites(number, ((before, within, site), *inside)))
+            number += whole
+        return sites
 
     def close_section(self) -> list[Data]:
         """Take statements again; return the lines of the section."""
@@ -66,21 +134,24 @@ class Statements:
         comment, said = self._next.take()
         return _lead(comment, said, usual_lead(0))
 
-    def append_section(self, node: nodes.Section, comment: str, said: Deviation) -> None:
+    def append_section(self, node: nodes.Section, opening: Opening) -> None:
         """Put a section behind the others; its spelling is all before its `{`."""
+        comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
-        self.body.append(replace(node, lead=_lead(comment, said, self._usual(node)), head=head))
+        whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
+        self._put(whole, site, (*self._section_sites, site))
 
     def append_data(self, node: Data) -> None:
         """Put a line into the open section."""
         if self.section is None:
             raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
-        comment, said = self.take_deviation()
-        if comment or said is not AS_USUAL:
+        if self._next.waiting:
+            comment, said = self.take_deviation()
             raw = None if said.spelling is None else spelled(node, said.spelling)
             lead = nodes.lead_of(node) if said.lead is None else said.lead
-            node = replace(node, lead=lead if not comment else f"\n{comment}{lead.lstrip()}", raw=raw)
+            node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)
         self.section.append(node)
+        self._section_sites.append(self.site(sys._getframe(1)))  # noqa: SLF001  as above
 
     def _usual(self, node: nodes.Statement) -> UsualLead:
         """Return the white space in front of a statement that stands here: a blank line between groups."""
@@ -152,6 +223,17 @@ def _lead(comment: str, said: Deviation, usual: UsualLead) -> str:
     if said.lead is not None:
         return comment + said.lead
     return usual + comment if comment else usual
+
+
+def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
+    """Return the lines of what stands between the braces of a statement."""
+    match node:
+        case nodes.Function(body=nodes.Block() as block):
+            return lines_inside(block, sites)
+        case nodes.Section():
+            return lines_inside(node, sites)
+        case _:
+            return []
 
 
 def _header(node: nodes.Function, spelling: str) -> str:

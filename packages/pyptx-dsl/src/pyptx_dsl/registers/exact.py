@@ -8,9 +8,9 @@ those of the instructions whose results have no other name, in the order in whic
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pyptx_dsl.errors import OperandError
+from pyptx_dsl.errors import OperandError, SpellingError
 from pyptx_dsl.registers.faults import no_temporary
 from pyptx_dsl.registers.texts import text
 from pyptx_dsl.types import as_type, from_name
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.origin import Site
     from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.scope import Scope
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
 
@@ -44,10 +45,22 @@ _RELATIONS = {
 """Python's comparison for each relation of `setp`, ordered, unordered and unsigned."""
 
 
+class Pending(NamedTuple):
+    """A spelling that was said of an operator's instruction, whose destination an assignment may still change."""
+
+    spelling: str
+    scope: Scope
+    node: Instruction
+    site: Site
+
+
 class Exact:
     """The state of one `ptx.expr(temps=…)`: which temporaries are taken, and the instruction that was emitted last."""
 
-    __slots__ = ("_last", "_make_unplaced", "_result", "_spelling", "_taken", "_temps", "_trace", "_unplaced")
+    __slots__ = (
+        *("_check", "_last", "_make_unplaced", "_pending", "_result", "_spelling", "_taken", "_temps", "_trace"),
+        "_unplaced",
+    )
 
     def __init__(
         self,
@@ -65,6 +78,8 @@ class Exact:
         self._last: Instruction | None = None
         self._result: Reg | None = None
         self._unplaced: Site | None = None
+        self._check: Callable[[Instruction], None] = trace.check
+        self._pending: Pending | None = None
 
     def spelled(self, operation: str, dtype: PtxType) -> tuple[str, ...] | None:
         """Return the opcode that the table gives an operation on registers of a type."""
@@ -76,18 +91,23 @@ class Exact:
     def emit(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType, into: Reg | None = None) -> Reg:
         """Emit one instruction, into `into` or into the next temporary."""
         self._refuse_unplaced()
+        self._spell_temporary()
         if into is not None:
             self._trace.emit(words, (into, *operands))
             self._last = self._result = None
             return into
+        self._check, spelling = self._trace.check, self._trace.take_spelling()
         if self._taken < len(self._temps):
             result = self._temps[self._taken]
             self._taken += 1
             self._trace.emit(words, (result, *operands))
         else:
             result = self._emit_unplaced(words, operands, dtype)
-        node = self._trace.open_scope.nodes[-1]
+        scope = self._trace.open_scope
+        node = scope.nodes[-1]
         self._last, self._result = (node if isinstance(node, Instruction) else None), result
+        if spelling is not None and self._last is not None:
+            self._pending = Pending(spelling, scope, self._last, scope.sites[-1])
         return result
 
     def assign(self, destination: Reg, value: object) -> bool:
@@ -95,23 +115,28 @@ class Exact:
         scope, node = self._trace.open_scope, self._last
         if value is not self._result or node is None or not scope.nodes or scope.nodes[-1] is not node:
             self._refuse_unplaced()
+            self._spell_temporary()
             return False
         operands = (destination.__ptx_operand__(self._trace), *node.operands[1:])
         placed = instruction(node.opcode, operands, node.guard, node.lead)
         declared, written = self._trace.checker.declared, node.operands[0]
         held = declared.get(written.name) if isinstance(written, Register) else None
         if held != declared.get(destination.raw_name):
-            self._trace.checker.check(placed)
+            self._check(placed)
         if destination.slot is not None:
             destination.slot.written()
         scope.nodes[-1] = placed
         self._taken -= self._unplaced is None
+        pending, self._pending = self._pending, None
         self._last = self._result = self._unplaced = None
+        if pending is not None:
+            scope.spell(placed, pending.spelling)
         return True
 
     def close(self) -> None:
         """Raise OperandError for a result without a register, and for temporaries that nothing was written into."""
         self._refuse_unplaced()
+        self._spell_temporary()
         left = [register.raw_name for register in self._temps[self._taken :]]
         if left:
             raise OperandError(
@@ -131,6 +156,17 @@ class Exact:
     def _refuse_unplaced(self) -> None:
         if self._unplaced is not None:
             raise no_temporary(self._trace.recorder.where(self._unplaced))
+
+    def _spell_temporary(self) -> None:
+        """Spell the last instruction as was said of it: nothing has been assigned, so it keeps its temporary."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        try:
+            pending.scope.spell(pending.node, pending.spelling)
+        except SpellingError as error:
+            where = self._trace.recorder.where(pending.site)
+            raise SpellingError(error.message, where=where, hint=error.hint) from None
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ForeignRegisterError
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.operands import Operand
+
+
+@lru_cache(maxsize=8)
+def numbered(stem: str, count: int) -> tuple[str, ...]:
+    """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    return tuple([f"{stem}{number}" for number in range(count)])
+
+
+@lru_cache(maxsize=1 << 14)
+def _operand(name: str) -> Operand:
+    """Return the operand of a register; all functions have a `%r1`, and share it."""
+    # The tree tells registers from other names by the %, as the parser does.
+    return register(name) if name[:1] == "%" else Symbol(name)
 
 
 class Handle:
@@ -30,8 +44,7 @@ class Handle:
         self.dtype = dtype
         self.trace = trace
         self.slot = slot
-        # The tree tells registers from other names by the %, as the parser does.
-        self.operand: Operand = register(name) if name[:1] == "%" else Symbol(name)
+        self.operand = _operand(name)
 
     @property
     def name(self) -> str:

@@ -98,19 +98,24 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        self._read = set[int]()
+        self._read: tuple[int, ...] = ()  # a set weighs 216 bytes, and of offsets there are as many as of loads
 
     # --- what is asked ------------------------------------------------------------------------------
 
+    def read(self, bits: int) -> None:
+        """Note that the register of the form of `bits` is read."""
+        if bits not in self._read:
+            self._read += (bits,)
+
     def need_narrow(self) -> None:
         """Note that the register itself is read or written somewhere."""
-        self._read.add(self.bits)
+        self.read(self.bits)
         if self._forms[self.bits].parts is None:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
         """Return the register of the form of `bits`, which is read here."""
-        self._read.add(bits)
+        self.read(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
@@ -202,9 +207,9 @@ class OffsetSlot:
         for bits in self._computed():
             for term, part in zip(self.terms, self._forms[bits].parts or (), strict=True):
                 if part is not None and not part.extend and term.slot is not None:
-                    term.slot._read.add(bits)  # noqa: SLF001  its own kind
+                    term.slot.read(bits)
                 elif term.register is not None and term.register.slot is not None:
-                    term.register.slot._read.add(term.register.slot.bits)  # noqa: SLF001  as above
+                    term.register.slot.read(term.register.slot.bits)
 
     def _computed(self) -> list[int]:
         """Return the widths that are computed, narrowest first: the widest that is read, and what costs no more.
@@ -223,7 +228,7 @@ class OffsetSlot:
             form = self._forms[bits]
             yield from self._form_instructions(bits, form, form.parts or ())
         widest = computed[-1]
-        for bits in sorted(self._read.difference(computed)):
+        for bits in sorted(set(self._read).difference(computed)):
             operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
             yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, overload
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.faults import no_temporary
-from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.handle import Handle, numbered
 from pyptx_dsl.registers.operands import as_count
 from pyptx_ir.syntax import operands as tree
 
@@ -294,7 +294,7 @@ class RegArray:
         self.count = count
         self.dtype = dtype
         self.trace = trace
-        self._regs = [Reg(f"{base}{number}", dtype, trace) for number in range(count)]
+        self._regs = [Reg(name, dtype, trace) for name in numbered(base, count)]
 
     def __len__(self) -> int:
         """Return the number of registers."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
 
+_ELEMENTS = "allocations.elements"
+
+
 class SharedAddress:
     """An address in shared memory: a symbol and a constant offset, or the register that had to be computed."""
 
@@ -303,7 +306,10 @@ def refuse_element(value: Handle) -> None:
 
 def _elements(trace: Trace) -> dict[str, str]:
     """Return the registers that were read from shared memory by one index, and where from."""
-    return cast("dict[str, str]", trace.notes.setdefault("allocations.elements", dict[str, str]()))
+    found = trace.notes.get(_ELEMENTS)
+    if found is None:
+        found = trace.notes[_ELEMENTS] = dict[str, str]()
+    return cast("dict[str, str]", found)
 
 
 def load(dtype: PtxType, address: object) -> Reg:

@@ -14,10 +14,11 @@ from pyptx_dsl.origin import user_frame
 from pyptx_dsl.tracing.address_faults import refuse_address, remedy
 from pyptx_ir.isa.check import Verdict, judgement_on, out_of_range, worded
 from pyptx_ir.isa.shapes import shape_of
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.operands import Address, Immediate, Register, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
@@ -37,7 +38,36 @@ class AcceptedForm:
         self.inside: set[str] = set()
 
 
-Forms: TypeAlias = "dict[tuple[object, ...], AcceptedForm]"
+Shape: TypeAlias = "tuple[object, ...]"
+Forms: TypeAlias = "dict[Shape, AcceptedForm]"
+
+_MOST_NUMBERS = 1 << 12
+"""So many numbers are remembered of a form, which lives as long as the process."""
+
+
+@until_plugins_change()
+def _accepted(_target: str, _version: tuple[int, int]) -> Forms:
+    """Return what has been accepted in this process for a target and a version, to be added to."""
+    return {}
+
+
+class Declared(dict[str, "str | None"]):
+    """What each name of a trace is; of a name that it has not, what `around`, the names of its module, say.
+
+    Ask by `declared[name]`: None is a name that nobody knows. Most modules have many functions, and copying the names
+    into each would take time that grows with the square of them.
+    """
+
+    __slots__ = ("around",)
+
+    def __init__(self) -> None:
+        """Know nothing, and nothing around."""
+        super().__init__()
+        self.around: Mapping[str, str] = {}
+
+    def __missing__(self, name: str) -> str | None:
+        """Return what the module says of a name."""
+        return self.around.get(name)
 
 
 class Checker:
@@ -52,17 +82,17 @@ class Checker:
         """Start with nothing declared."""
         self.target = target
         self.version = version
-        self.declared: dict[str, str] = {}
+        self.declared = Declared()
         self._forms: Forms = {} if forms is None else forms
 
     def check(self, node: Instruction) -> None:
         """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
-        declared = self.declared.get
+        declared = self.declared.__getitem__
         key: list[object] = [node.opcode]
         numbers, whole = "", True
         for operand in node.operands:
             if type(operand) is Register:
-                key.append(declared(operand.name, operand.name))
+                key.append(declared(operand.name) or operand.name)
             elif type(operand) is Immediate and operand.text.isdecimal():
                 key.append(0)
                 numbers += operand.text + " "
@@ -75,32 +105,44 @@ class Checker:
         shape = tuple(key)
         form = self._forms.get(shape)
         if form is None:
-            form = self._forms[shape] = AcceptedForm(self._judge(node))
+            form = self._forms[shape] = self._judge(shape, node)
         if form.limits and not (whole and numbers in form.inside):
             verdict = out_of_range(node, form.limits)
             if verdict is not None:
                 raise InstructionUseError(verdict.message, hint=verdict.hint)
-            if whole:
+            if whole and len(form.inside) < _MOST_NUMBERS:
                 form.inside.add(numbers)
 
-    def _judge(self, node: Instruction) -> Choices:
-        """Return the limits of the constants of an instruction that is right but for them."""
-        refuse_address(node, self.declared.get)
-        judgement = judgement_on(node, self.declared.get, self.target, self.version)
+    def _judge(self, shape: Shape, node: Instruction) -> AcceptedForm:
+        """Return the form of an instruction that is right but for its constants, if no other trace knows it yet."""
+        accepted = _accepted(self.target, self.version)
+        form = accepted.get(shape)
+        if form is None:
+            limits = self._limits(node)
+            form = AcceptedForm(limits or ())
+            if limits is not None:
+                accepted[shape] = form
+        return form
+
+    def _limits(self, node: Instruction) -> Choices | None:
+        """Return the limits of the constants of an instruction that is right but for them; None after a warning."""
+        declared = self.declared.__getitem__
+        refuse_address(node, declared)
+        judgement = judgement_on(node, declared, self.target, self.version)
         if judgement.diagnostic is None:
             return judgement.limits
         verdict = worded(judgement.diagnostic, node)
         if verdict.severity == "error":
-            raise InstructionUseError(verdict.message, hint=remedy(node, verdict, self.declared.get) or verdict.hint)
+            raise InstructionUseError(verdict.message, hint=remedy(node, verdict, declared) or verdict.hint)
         _warn(verdict)
-        return ()
+        return None
 
 
-def _vector_key(vector: Vector, declared: Callable[..., str | None]) -> tuple[object, ...]:
+def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:
     """Return what a vector's elements are: of registers the type or, undeclared, the name."""
     return tuple(
         [
-            declared(each.name, each.name) if type(each) is Register else shape_of(each, declared)
+            declared(each.name) or each.name if type(each) is Register else shape_of(each, declared)
             for each in vector.elements
         ]
     )

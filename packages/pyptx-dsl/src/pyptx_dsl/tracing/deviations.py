@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 
 from pyptx_dsl.errors import ControlFlowError, SpellingError
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 from pyptx_ir.values import Value, value
 
 
@@ -28,10 +29,13 @@ class Deviation(Value):
         Raise SpellingError for a spelling that does not read as the same statement.
         """
         raw = None if self.spelling is None else spelled(node, self.spelling)
-        return replace(node, lead=self.behind(comment, nodes.lead_of(node)), raw=node.raw if raw is None else raw)
+        return rewritten(node, self.behind(comment, nodes.lead_of(node)), node.raw if raw is None else raw)
 
 
 AS_USUAL = Deviation()
+
+
+_GAP = re.compile(r"[ \t]+")
 
 
 class NextStatement:
@@ -57,6 +61,13 @@ class NextStatement:
         self._deviation = deviation
         self.waiting = True
 
+    def take_spelling(self) -> str | None:
+        """Take the spelling alone, for a statement that is not complete when it comes."""
+        spelling = self._deviation.spelling
+        if spelling is not None:
+            self._deviation = Deviation(self._deviation.lead, None, self._deviation.unchecked)
+        return spelling
+
     def end(self) -> str:
         """Return the comments behind the last statement; raise ControlFlowError for what is said of no statement."""
         if self._deviation is not AS_USUAL:
@@ -74,6 +85,8 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     """Return a spelling that, with `behind`, reads as exactly this statement; raise SpellingError for any other."""
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements, spell
 
+    if _GAP.sub(" ", spelling) == spell(node) and '"' not in spelling:
+        return spelling  # other gaps than canonical text has, between the same words and marks: most spellings
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:

@@ -7,20 +7,21 @@ reordered, removed or added but declarations and, if asked for, `.loc`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import UndefinedLabelError
+from pyptx_dsl.registers.handle import numbered
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
 from pyptx_dsl.tracing.leads import usual_lead
-from pyptx_dsl.tracing.names import numbered
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import SharedVariable
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,21 +34,18 @@ _DYNAMIC = "dyn_smem"
 _BRANCHES = frozenset({"bra", "brx"})
 
 
-Line: TypeAlias = "tuple[int, int, Site | None]"
-"""One statement (or brace) of the body in the order of the text: the newlines before and in it, and its site."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for.
 
-    `shared` are the allocations that lie in it.
+    `sites` has the site of each statement of the body, in the order of the text; of a block two, one for each brace; at
+    the end that of the brace that closes the body. `shared` are the allocations that lie in the dynamic shared memory.
     """
 
     body: nodes.Block
     globals: tuple[nodes.Statement, ...]
     shared_bytes: int
-    lines: tuple[Line, ...]
+    sites: tuple[Site | None, ...]
     statements: int
     shared: tuple[SharedVariable, ...]
 
@@ -62,48 +60,57 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables]
-    lines: list[Line] = [(nodes.lead_of(statement).count("\n"), 0, None) for statement in head]
+    sites: list[Site | None] = [None] * len(head)
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
-        body += _statements(scope, shared.places, lines, table)
+        body += _statements(scope, shared.places, sites, table)
     if 0 < len(head) < len(body):
-        body[len(head)] = replace(body[len(head)], lead=_below_blank_line(nodes.lead_of(body[len(head)])))
-        before, within, site = lines[len(head)]
-        lines[len(head)] = (before + 1, within, site)
-    close = trace.root_scope.close_lead
-    block = nodes.Block(body=tuple(body), lead=usual_lead(0), close_lead=close)
-    lines.append((close.count("\n"), 0, None))
+        first = body[len(head)]
+        body[len(head)] = rewritten(first, _below_blank_line(nodes.lead_of(first)), first.raw)
+    sites.append(None)
+    block = nodes.Block(body=tuple(body), lead=usual_lead(0), close_lead=trace.root_scope.close_lead)
     named = tuple(
         SharedVariable(region.name, shared.places[region.name][1], region.bytes)
         for region in trace.shared.regions
         if region.name in shared.places
     )
     head_of_module = (*shared.globals, *trace.globals)
-    return Finished(block, head_of_module, shared.bytes, tuple(lines), trace.statement_count, named)
+    _let_go(trace)
+    return Finished(block, head_of_module, shared.bytes, tuple(sites), trace.statement_count, named)
 
 
 def _below_blank_line(lead: str) -> str:
     return type(lead)("\n" + lead)  # usual leads stay usual
 
 
-def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTable | None) -> Iterator[nodes.Statement]:
-    """Yield the statements of a scope, and note the lines they take."""
+def _let_go(trace: Trace) -> None:
+    """Part a trace from its registers: then what nobody holds is freed at once, and not by the garbage collector."""
+    for slot in trace.offsets.values():
+        slot.narrow.slot = None
+    trace.offsets.clear()
+    trace.root_scope.nodes.clear()
+    trace.names.let_go()
+
+
+def _statements(
+    scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
+) -> Iterator[nodes.Statement]:
+    """Yield the statements of a scope, and note their sites."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
-            lines.append((node.lead.count("\n"), 0, site))
-            inner = tuple(_statements(node, places, lines, table))
-            lines.append((node.close_lead.count("\n"), 0, site))
+            sites.append(site)
+            inner = tuple(_statements(node, places, sites, table))
+            sites.append(site)
             yield nodes.Block(body=inner, lead=node.lead, close_lead=node.close_lead)
             continue
         if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
             lead = node.lead if isinstance(node, OffsetSlot) else nodes.lead_of(node)
             for location in table.locations(site, lead[lead.rindex("\n") :]):
-                lines.append((1, 0, site))
+                sites.append(site)
                 yield location
         for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
-            placed = rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
-            lines.append((nodes.lead_of(placed).count("\n"), placed.raw.count("\n") if placed.raw else 0, site))
-            yield placed
+            sites.append(site)
+            yield rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
 
 
 def _check_labels(trace: Trace) -> None:
@@ -121,11 +128,11 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     """Yield the targets of branches to labels that neither the scope nor one around it defines."""
     visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
     for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if isinstance(node, nodes.Instruction) and node.opcode[0] not in _BRANCHES:
+            continue
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
-        elif isinstance(node, nodes.BranchTargets) or (
-            isinstance(node, nodes.Instruction) and node.opcode[0] in _BRANCHES
-        ):
+        elif isinstance(node, nodes.Instruction | nodes.BranchTargets):
             yield from [(name, site) for name in _targets(node) if name not in visible]
 
 
@@ -134,7 +141,7 @@ def _targets(node: nodes.Instruction | nodes.BranchTargets) -> Iterator[str]:
     if isinstance(node, nodes.BranchTargets):
         for target in node.targets:
             stem, _, count = target.rstrip(">").partition("<")
-            yield from numbered(stem, int(count) if count else None)
+            yield from numbered(stem, int(count)) if count else (stem,)
     elif node.operands and isinstance(label := node.operands[-1], tree.Symbol):
         yield label.name
 

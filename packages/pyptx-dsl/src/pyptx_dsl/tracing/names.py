@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
+from pyptx_dsl.registers.handle import numbered
 from pyptx_dsl.registers.texts import identifier
 from pyptx_ir.syntax import operands as tree
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pyptx_dsl.registers.handle import Handle
+    from pyptx_dsl.tracing.checker import Declared
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
 
@@ -78,7 +80,7 @@ class Names:
 
     __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels")
 
-    def __init__(self, kernel: str, declared: dict[str, str]) -> None:
+    def __init__(self, kernel: str, declared: Declared) -> None:
         """Start with the name of the entry; `declared` is the checker's."""
         self.labels: set[str] = set()
         self._kernel = kernel
@@ -89,8 +91,7 @@ class Names:
 
     def surround(self, declared: Mapping[str, str]) -> None:
         """Know the names of the module around the function, which may be hidden, and are nobody else's."""
-        self._declared.update(declared)
-        self._taken.update(declared)
+        self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
         """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""
@@ -102,7 +103,7 @@ class Names:
 
     def refuse(self, name: str) -> None:
         """Raise DuplicateNameError for a name that is held anywhere."""
-        if name in self._taken:
+        if self.has(name):
             raise self._duplicate(name)
 
     def claim_parameter(self, name: str, kind: str) -> None:
@@ -128,6 +129,10 @@ class Names:
     def hold(self, registers: Iterable[Handle]) -> None:
         """Note the registers whose names the innermost scope declares."""
         self._scopes[-1].registers.extend(registers)
+
+    def let_go(self) -> None:
+        """Forget the registers, whose trace has ended."""
+        self._scopes[0].registers.clear()
 
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
         """Hide the registers of outer scopes that have one of these names."""
@@ -165,7 +170,7 @@ class Names:
 
     def has(self, name: str) -> bool:
         """Tell whether a variable, parameter or label of that name has been declared."""
-        return name in self._taken
+        return name in self._taken or name in self._declared.around
 
     def enter(self) -> None:
         """Open a scope."""
@@ -190,7 +195,7 @@ class Names:
                 self._declared[name] = before
 
     def _free(self, stem: str, number: int) -> tuple[str, int]:
-        while f"{stem}{number}" in self._taken:
+        while self.has(f"{stem}{number}"):
             number += 1
         return f"{stem}{number}", number
 
@@ -210,7 +215,10 @@ def _twice(names: Iterable[str]) -> str:
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:
     """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
-    return [name for each in declarators for name in numbered(each.name, each.count)]
+    names = list[str]()
+    for each in declarators:
+        names += (each.name,) if each.count is None else numbered(each.name, each.count)
+    return names
 
 
 def variable_kind(node: Variable) -> str:
@@ -227,11 +235,6 @@ def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]
     yield names, f"{node.vector}.{node.type}"
     for letters in _COMPONENTS[node.vector]:
         yield [f"{name}.{letter}" for name in names for letter in letters], node.type
-
-
-def numbered(stem: str, count: int | None) -> list[str]:
-    """Return the names of `stem<count>`, or the one name."""
-    return [stem] if count is None else [f"{stem}{number}" for number in range(count)]
 
 
 def register_names(operand: tree.Operand) -> Iterator[str]:

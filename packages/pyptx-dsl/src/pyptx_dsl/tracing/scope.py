@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.tracing.deviations import spelled
+from pyptx_ir.syntax.drafts import rewritten
+
 if TYPE_CHECKING:
     from pyptx_dsl.origin import Site
     from pyptx_dsl.registers.offsets import OffsetSlot
@@ -22,3 +25,8 @@ class Scope:
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
         self.sites: list[Site] = []
         self.close_lead = lead
+
+    def spell(self, node: nodes.Instruction, spelling: str) -> None:
+        """Give one of the last instructions a spelling; raise SpellingError for one that does not read as it."""
+        index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
+        self.nodes[index] = rewritten(node, node.lead, spelled(node, spelling))

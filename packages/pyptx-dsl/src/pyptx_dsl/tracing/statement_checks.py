@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import DirectiveError
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class StatementChecker:
 
     def below(self, node: nodes.Statement) -> StatementChecker:
         """Return the checks with one more statement in the head; raise DirectiveError if that is wrong there."""
-        checker = StatementChecker(*self._head, node)
-        _refuse(checker.rules().of_head())
-        return checker
+        head = (*self._head, node)
+        _refuse(_fault_of_head(head))
+        return StatementChecker(*head)
 
     def rules(self) -> OneByOne:
         """Return the rules for this head."""
@@ -48,6 +49,14 @@ class StatementChecker:
     def check_in_body(self, node: nodes.Statement) -> None:
         """Raise DirectiveError, at the user's line, for what ptxas refuses in the body of every function."""
         self.check(nodes.Function("func", "body", body=nodes.Block((node,))))
+
+
+@until_plugins_change(maxsize=1 << 10)
+def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
+    """Return the first thing that is wrong with a head; most modules of a process have the same."""
+    from pyptx_ir.isa.modules.one_by_one import OneByOne
+
+    return OneByOne(head).of_head()
 
 
 def _refuse(finding: Finding | None) -> None:

@@ -27,7 +27,7 @@ from pyptx_dsl.tracing.scope import Scope
 from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_ir.syntax.drafts import instruction
+from pyptx_ir.syntax.drafts import instruction, rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -84,7 +84,7 @@ class Trace:
         self._lead = usual_lead(1)
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
-        self._check: Callable[[nodes.Instruction], None] = self._checks
+        self.check: Callable[[nodes.Instruction], None] = self._checks
         self._closed = False
         self._promises = 0
         self._append = self.root_scope.nodes.append
@@ -98,7 +98,7 @@ class Trace:
             operands = lower_selected(operands, self, opcode)
         lowered = self.lowered(operands, opcode)
         node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
-        self._check(node)
+        self.check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
@@ -161,12 +161,16 @@ class Trace:
         """Say something of the next statement, or of the brace that comes next."""
         self._next.deviate(deviation)
         if deviation.unchecked:
-            self._check = _unchecked
+            self.check = _unchecked
+
+    def take_spelling(self) -> str | None:
+        """Take the spelling that is said of the next statement, to be given to `Scope.spell` when that is complete."""
+        return self._next.take_spelling()
 
     def check_nothing(self) -> None:
         """Hold no instruction against the table, and no declaration against the rules of modules."""
         self.unchecked = True
-        self._check = self._checks = _unchecked
+        self.check = self._checks = _unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -189,7 +193,7 @@ class Trace:
 
     def _undress(self) -> tuple[str, Deviation]:
         """Take what is said of the next statement."""
-        self._check = self._checks
+        self.check = self._checks
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
@@ -375,11 +379,7 @@ def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Re
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
-    if node.lead is lead:
-        return node
-    from dataclasses import replace
-
-    return replace(node, lead=lead)
+    return node if node.lead is lead else rewritten(node, lead, node.raw)
 
 
 @contextmanager
@@ -387,11 +387,11 @@ def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it behind, whatever happens inside."""
     if trace.statement_count:
         raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
-    token = ACTIVE.set(trace)
+    token, outside = ACTIVE.set(trace), trace.recorder.root
     trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  who traces is no user frame, nor is anything behind
     try:
         yield trace
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = None  # a kept frame would keep all its variables
+        trace.recorder.root = outside  # mostly None: a kept frame would keep all its variables

@@ -8,14 +8,21 @@ each call. The functions here return what the class of their name does, sooner.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Address, Immediate, Register, Symbol, Vector
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Guard
+    from collections.abc import Callable
+
+    from pyptx_ir.syntax.nodes import Guard, Node
     from pyptx_ir.syntax.operands import Operand
+
+    NodeT = TypeVar("NodeT", bound="Node")
 
 
 def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned to, which the type of `kind` forbids
@@ -98,3 +105,26 @@ def vector(elements: tuple[Operand, ...]) -> Vector:
     value.__class__ = Vector
     done: Vector = value
     return done
+
+
+def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
+    """Return a statement with other white space in front and another spelling, as `dataclasses.replace` would."""
+    kind: Any = node.__class__
+    drafted, names, meaning = _copied(kind)
+    copy: Any = _new(drafted)
+    for name, value in zip(names, meaning(node), strict=True):
+        setattr(copy, name, value)
+    copy.lead = lead
+    copy.raw = raw
+    copy.__class__ = kind
+    done: NodeT = copy
+    return done
+
+
+@cache
+def _copied(
+    kind: Any,  # noqa: ANN401 - `fields` takes a type that typing can't spell
+) -> tuple[Any, tuple[str, ...], Callable[[object], tuple[object, ...]]]:
+    """Return the draft of a statement's class, the fields that a copy shares, and what gets them."""
+    names = tuple(one.name for one in fields(kind))
+    return draft(kind), names, attrgetter(*names)

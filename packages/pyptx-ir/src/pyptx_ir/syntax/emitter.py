@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import USUAL_LEAD, Block, Function, Module, Section, Statement
-from pyptx_ir.syntax.spelling import header, spell
+from pyptx_ir.syntax.spelling import LEAVES, header, spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.syntax.style.style import Style
-
-
-_OPENED = frozenset({Block, Function, Section})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +69,15 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
             lead = node.lead
             add(USUAL_LEAD if lead is None else lead)
             raw = node.raw
-            if raw is not None and node.__class__ is not Function:
+            kind = node.__class__
+            if raw is not None and kind is not Function:
                 add(raw)
                 continue
-            inside = opened(node) if node.__class__ in _OPENED else None
+            write = LEAVES.get(kind)
+            if write is not None:
+                add(write(node))
+                continue
+            inside = opened(node)
             if inside is None:
                 add(spell(node) if raw is None else raw)
                 continue

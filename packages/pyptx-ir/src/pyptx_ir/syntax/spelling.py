@@ -52,7 +52,7 @@ def spell(tree: Spellable) -> str:
     `parse_statements(spell(node)) == (node,)`, `parse_operand(spell(operand)) == operand`.
     """
     kind = tree.__class__
-    write = _LEAVES.get(kind)  # what is spelt most is one statement without others inside
+    write = LEAVES.get(kind)  # what is spelt most is one statement without others inside
     if write is not None:
         return write(tree)
     if kind in _OPERANDS:
@@ -89,7 +89,7 @@ def _nested(body: Iterable[Statement]) -> str:
         statements, closing = stack[-1]
         lead = "\n" + "\t" * (len(stack) - 1)
         for node in statements:
-            write = _LEAVES.get(node.__class__)
+            write = LEAVES.get(node.__class__)
             if write is not None:
                 out.append(lead + write(node))
                 continue
@@ -193,10 +193,11 @@ def _declarator(declarator: Declarator) -> str:
 
 
 def _instruction(node: Instruction) -> str:
-    guard = node.guard
-    before = "" if guard is None else f"@{'!' if guard.negated else ''}{guard.register} "
-    opcode = ".".join(node.opcode)
-    return f"{before}{opcode} {spell_list(node.operands)};" if node.operands else f"{before}{opcode};"
+    guard, operands = node.guard, node.operands
+    text = ".".join(node.opcode)
+    if operands:
+        text += " " + spell_list(operands)
+    return f"{text};" if guard is None else f"@{'!' if guard.negated else ''}{guard.register} {text};"
 
 
 def _registers(node: RegisterDeclaration) -> str:
@@ -245,8 +246,9 @@ def _pragma(node: Pragma) -> str:
     return f".pragma{_arguments(node.values)};"
 
 
+# How statements are spelt that have no others inside.
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
-_LEAVES: dict[type, Callable[[Any], str]] = {
+LEAVES: dict[type, Callable[[Any], str]] = {
     Instruction: _instruction,
     Label: lambda node: f"{node.name}:",
     RegisterDeclaration: _registers,

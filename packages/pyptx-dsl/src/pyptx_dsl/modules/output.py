@@ -1,0 +1,30 @@
+"""What becomes of a module: its text, and what ptxas makes of that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ArchError
+from pyptx_dsl.tracing.leads import left_open
+
+if TYPE_CHECKING:
+    from pyptx_dsl.modules.statements import Statements
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.syntax.style import Style
+    from pyptx_ir.toolchain import Assembly
+
+
+def text_of(module: Module, style: Style | None) -> str:
+    """Return the text of a module, in a style if one is asked for."""
+    from pyptx_ir.syntax import emit
+
+    return emit(module) if style is None else emit(left_open(module), style)
+
+
+def assembly_of(text: str, target: str, statements: Statements) -> Assembly:
+    """Run ptxas on the text of these statements; its errors and advice are told at the lines that wrote them."""
+    from pyptx_dsl.inspect.answers import Listing, assembled
+
+    if not target:
+        raise ArchError("the module has no .target to compile it for", hint='write m.target("sm_90a") first')
+    return assembled(Listing("the module", target, text, statements.line_origins(), statements.place, call="m.ptx()"))
