@@ -15,13 +15,11 @@ SOURCE = """.version 8.0
 .target sm_90
 .address_size 64
 .file 1 "{text}"
-.pragma "{text}";
 // {comment}
 
 .visible .entry k()
 {{
 	.reg .b32 %r<2>;
-	.pragma "{text}";
 	mov.b32 %r1, 1; // {comment}
 	/* {comment} */ ret;
 }}
@@ -35,9 +33,9 @@ _watched: list[str] = []
 _state = {"on": False}
 
 
-def _watch(event: str, _arguments: object) -> None:
-    if _state["on"] and event.startswith(EVENTS):
-        _watched.append(event)
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if _state["on"] and event.startswith(EVENTS) and not (event == "open" and arguments[1] in {"r", "rb"}):
+        _watched.append(event)  # what is only read is imported
 
 
 sys.addaudithook(_watch)

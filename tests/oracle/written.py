@@ -8,6 +8,7 @@ import itertools
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import pyptx_ir.toolchain
@@ -16,7 +17,6 @@ from pyptx_ir.syntax.nodes import Function, Instruction, Label, RegisterDeclarat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import ModuleType
 
     import pytest
 
@@ -99,8 +99,11 @@ def written_by_wrappers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def loaded(path: Path) -> ModuleType:
-    """Import a file of another folder of tests."""
-    specification = importlib.util.spec_from_file_location(f"written_{path.stem}", path)
+    """Import a file of another folder of tests, which may import what lies beside it."""
+    folder = ModuleType(f"written_{path.parent.parent.name}".replace("-", "_"))
+    folder.__path__ = [str(path.parent)]
+    sys.modules[folder.__name__] = folder
+    specification = importlib.util.spec_from_file_location(f"{folder.__name__}.{path.stem}", path)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

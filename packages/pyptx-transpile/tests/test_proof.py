@@ -171,6 +171,14 @@ def test_a_fault_of_the_printer_itself_is_told(monkeypatch: pytest.MonkeyPatch) 
         transpile(SOURCE)
 
 
+def test_what_the_table_refuses_is_written_unchecked() -> None:
+    source = SOURCE.replace("sm_90", "sm_20").replace("add.s32 %r4", "add.s31 %r4")
+    done = transpile(source, RULES)
+    assert "unchecked=True" in done.text
+    assert rebuilt(done.text) == source
+    assert "unchecked" not in transpile(SOURCE, RULES).text
+
+
 def test_a_rule_that_cannot_look_is_named() -> None:
     def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
         raise LookupError("nothing here")

@@ -16,7 +16,7 @@ def signature(name: str) -> str | None:
     """
     if not name.startswith("_Z"):
         return None
-    import itanium_demangler  # type: ignore[import-untyped]  its package has no types
+    import itanium_demangler  # type: ignore[import-untyped]  # the package has no types
 
     try:
         return str(itanium_demangler.parse(name) or "") or None

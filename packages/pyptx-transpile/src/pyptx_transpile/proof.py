@@ -14,6 +14,7 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.modules.places import places_of
 from pyptx_dsl.tracing.leads import left_open
 from pyptx_dsl.types import BY_NAME
+from pyptx_ir.errors import PyptxError
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.rows import Row, spelling_of
 
@@ -43,7 +44,10 @@ class Proof:
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
-        builder = printed.begin()
+        try:
+            builder = printed.begin()
+        except PyptxError as error:
+            raise ProofError("the head of the module cannot be written") from error
         names: dict[str, object] = {**BY_NAME, "module": builder, "ptx": ptx, "reg": reg}
         found: Faults = {}
         ran: list[Part] = []

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.parser import collector_paused, parse
 from pyptx_ir.syntax.style import learn, stripped
 from pyptx_transpile.errors import ProofError, RuleError
@@ -123,12 +124,19 @@ def transpile(
     """Return Python for the text of a module, and what the rules did.
 
     `name` is what the text is called in messages, `kernel_name` what its first kernel is called in Python. Unless
-    `verify` is false, the Python was run and emits the text again. `unchecked` is for modules that the instruction
-    table refuses. Raise PtxSyntaxError for what is no PTX, and whatever the DSL has against the module.
+    `verify` is false, the Python was run and emits the text again. A module that the instruction table refuses is
+    written unchecked, as all are with `unchecked`. Raise PtxSyntaxError for what is no PTX, ProofError for what cannot
+    be written at all.
     """
+    rules = tuple(rules)
     with collector_paused():
         module = parse(source, name)
-        return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked).run(verify=verify)
+        try:
+            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked).run(verify=verify)
+        except ProofError as error:
+            if unchecked or not isinstance(error.__cause__, PyptxError):
+                raise
+            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=True).run(verify=verify)
 
 
 def ptx_to_python(
