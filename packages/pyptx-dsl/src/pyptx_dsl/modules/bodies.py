@@ -59,7 +59,7 @@ def traced(
         trace.names.claim_parameter(name, kind)
     if unchecked:
         trace.check_nothing()
-    with collector_paused(kept=True):
+    with collector_paused():
         with tracing(trace), worded():
             returned = function()
         if returned is not None:

@@ -11,11 +11,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def collector_paused(*, kept: bool = False) -> Generator[None]:
+def collector_paused() -> Generator[None]:
     """Pause the cyclic garbage collector: it would visit the growing trace again and again, for a third of the time.
 
-    With `kept`, what is made meanwhile is taken to live long, as a function of a module does while others follow. When
-    threads trace at the same time, the first to finish may switch it on for the others, which costs only speed.
+    When threads trace at the same time, the first to finish may switch it on for the others, which costs only speed.
     """
     if not gc.isenabled():
         yield
@@ -24,8 +23,4 @@ def collector_paused(*, kept: bool = False) -> Generator[None]:
     try:
         yield
     finally:
-        if kept and not gc.get_freeze_count():
-            # Hand what was made to the oldest generation unvisited; switching on would visit all of it at once.
-            gc.freeze()
-            gc.unfreeze()
         gc.enable()
