@@ -68,11 +68,11 @@ def test_an_unknown_instruction_is_warned_of_in_every_trace() -> None:
 
 def test_what_one_trace_accepted_is_refused_on_another_target() -> None:
     def body() -> None:
-        ptx.inst.griddepcontrol.wait()
+        ptx.inst.cp.async_.wait_all()
 
     written(body)
-    m = module(version=(8, 7), target="sm_80")
-    with pytest.raises(InstructionUseError, match="sm_90"):
+    m = module(version=(8, 7), target="sm_75")
+    with pytest.raises(InstructionUseError, match="sm_80"):
         m.entry("k")(body)
 
 

@@ -305,7 +305,6 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.warp.reduce_and(reg.scalar(f32)), RegisterTypeError, "f32"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 3), src=u(), layout="x3"), OperandError, "x3"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 2), src=u()), OperandError, "4 registers"),
-    (lambda: ptx.stmatrix(smem=u(), regs=reg.array(b32, 4), shape="m16n16"), OperandError, "m16n8"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=u(), shape="m8n16"), OperandError, "b6x16_p32"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=u(), shape="m16n16"), OperandError, "one of x1, x2"),
     (lambda: ptx.cp.async_.ca(u(), reg.scalar(u64), 3), OperandError, "4, 8, 16"),
@@ -339,6 +338,12 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
     assert re.search(words, f"{told.message} {told.hint}"), told  # not where it is: that line holds these words too
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
+
+
+@pytest.mark.hopper
+def test_a_shape_that_stmatrix_lacks_is_an_error_that_lists_the_others() -> None:
+    with pytest.raises(OperandError, match="m16n8"):
+        traced(lambda: ptx.stmatrix(smem=u(), regs=reg.array(b32, 4), shape="m16n16"))
 
 
 MMA = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16, "dtype_c": f32}
