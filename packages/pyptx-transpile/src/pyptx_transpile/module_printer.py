@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
@@ -67,8 +66,8 @@ class Printed:
     head: str
     parts: tuple[Part, ...]
     foot: str
-    begin: Callable[[], ModuleBuilder]
-    """Begins the module that the parts write, as the head does."""
+    opening: str
+    """The end of the head, behind its imports: the style, and the call that begins the module."""
 
     def text(self) -> str:
         """Return the file."""
@@ -122,28 +121,14 @@ class ModulePrinter:
             parts.append(Part(page))
         if any("SPELLING" in claim.constants for plan in plans.values() for claim in plan.claims()):
             parts.insert(0, self._spelling())
-        return Printed(self._head(parts), tuple(parts), self._foot(), self._started)
+        opening = self._opening()
+        return Printed(self._head(parts) + opening, tuple(parts), self._foot(), opening)
 
     def _spelling(self) -> Part:
         page = Page()
         rows = [f"{dtype}: {quoted(' '.join(row.values()))}" for dtype, row in self.row.spelled().items()]
         page.say(Group("{", tuple(rows), "}"), before="SPELLING = ")
         return Part(page)
-
-    def _started(self) -> ModuleBuilder:
-        """Begin the module, as the head of the file does."""
-        builder = ModuleBuilder(unchecked=self._unchecked, tail=self._tail)
-        for item in self.row.items[: self._begin()]:
-            match item.node:
-                case nodes.Version(major, minor):
-                    builder.version(major, minor)
-                case nodes.Target(names):
-                    builder.target(*names)
-                case nodes.AddressSize(bits):
-                    builder.address_size(bits)
-                case _:
-                    raise TypeError(f"{item.kind} is no part of a head")
-        return builder
 
     def _begin(self) -> int:
         """Return how many statements of the head are said by the call that begins the module."""
@@ -204,6 +189,10 @@ class ModulePrinter:
             line = f"from pyptx.types import {', '.join(used)}"
             page.say(line if len(line) <= WIDTH else Group("from pyptx.types import (", tuple(used), ")"))
         page.line("")
+        return page.text()
+
+    def _opening(self) -> str:
+        page = Page()
         page.say(_style(self._style), before="STYLE = ")
         page.say(self._module(), before="module = ")
         return page.text()

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import zip_longest
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl import ptx, reg
+from pyptx_dsl.modules.beginning import module
+from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.modules.places import places_of
 from pyptx_dsl.tracing.leads import left_open
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.rows import Row, spelling_of
 
@@ -38,17 +42,14 @@ _FILE = "<printed>"
 class Proof:
     """Runs printed files of one module and compares them with it."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, style: Style) -> None:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
-        self._row = row
+        self._row, self._style = row, style
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
-        try:
-            builder = printed.begin()
-        except PyptxError as error:
-            raise ProofError("the head of the module cannot be written") from error
-        names: dict[str, object] = {**BY_NAME, "module": builder, "ptx": ptx, "reg": reg}
+        names: dict[str, object] = {**BY_NAME, "ptx": ptx, "reg": reg}
+        builder = self._begun(printed, names)
         found: Faults = {}
         ran: list[Part] = []
         for part in printed.parts:
@@ -68,6 +69,18 @@ class Proof:
         if not found:
             raise ProofError("the printed Python emits another module, though each of its functions is right")
         return found
+
+    def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
+        """Run what begins the module, and return it; the facade that the file imports may not be installed."""
+        names |= {"pyptx": SimpleNamespace(module=module), "Style": Style}
+        try:
+            exec(compile(printed.opening, _FILE, "exec"), names)  # noqa: S102  what was printed here
+        except PyptxError as error:
+            raise ProofError("the head of the module cannot be written") from error
+        builder = names["module"]
+        if not isinstance(builder, ModuleBuilder) or names["STYLE"] != self._style:
+            raise ProofError("the printed style is another one")
+        return builder
 
 
 def _equal(row: Row, other: Row) -> bool:

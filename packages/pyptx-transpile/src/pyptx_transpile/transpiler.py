@@ -73,7 +73,7 @@ class Transpiler:
     def run(self, *, verify: bool = True) -> Transpiled:
         """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
         printed = self._print()
-        proof = Proof(self._row)
+        proof = Proof(self._row, self._style)
         rounds = 0
         while verify and (faults := proof.faults(printed)):
             rounds += 1
