@@ -244,6 +244,8 @@ WRITTEN = (
     in_body("with ptx.expr(temps=(3,)):  # <-\n    r[1] = r[2] + 1", "OperandError", "3 cannot hold a temporary"),
     in_body("with ptx.expr(temps=(r[0],)):  # <-\n    r[1] = r[2] + 1", "OperandError", "left over: %r0"),
     in_body("with ptx.expr(temps=()):\n    r[1] = (r[2] + 1) * 3  # <-", "OperandError", "no temporary left"),
+    in_body("ptx.inst.mov.b32(..., r[2])  # <-", "OperandError", "next temporary", "none is open"),
+    in_body("with ptx.expr(temps=()):\n    ptx.inst.mov.b32(..., r[2])  # <-", "OperandError", "no temporary left"),
     in_body("ptx.expr(temps=(r[0],))  # <-\nr[1] = r[2]", "ControlFlowError", "alone does nothing"),
     in_body('with ptx.expr(spelling="add.s32"):  # <-\n    r[1] = r[2] + 1', "OperandError", "spelling={u32"),
     in_body("with ptx.expr(spelling={'b32': 'add.s32'}):  # <-\n    r[1] = r[2] + 1", "UnknownTypeError", "'b32'"),

@@ -150,6 +150,7 @@ def exact_code(p: Reg, r: RegArray) -> None:
     """Temporaries are registers, spellings stand by type, and a wait has one of eight forms."""
     with ptx.expr(temps=(r[1], *r[2:4]), spelling={u32: "add.u32", f32: "add.f32"}):
         r[5] = (r[6] + 1) * r[7]
+        assert_type(ptx.inst.mul.wide.u32(..., r[5], 4), Reg)
     with ptx.expr(temps=(3,)):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no register
         r[5] = r[6] + 1
     with ptx.asm_region(begin="begin inline asm"), ptx.scope():

@@ -71,6 +71,54 @@ def test_an_assignment_is_the_last_instruction_s_destination() -> None:
     ]
 
 
+def test_three_dots_are_the_next_temporary_of_any_instruction() -> None:
+    def body(b: Banks) -> None:
+        r, rd, f = b.r, b.rd, b.f
+        with ptx.expr(temps=(rd[3], rd[4], f[5], f[6]), spelling=LIKE_NVCC):
+            address = rd[1] + ptx.inst.mul.wide.s32(..., r[1], 4)
+            f[1] = ptx.inst.ld.global_.f32(..., ptx.addr(address), pred=~b.p[1]) + ptx.inst.mov.f32(..., 1.5)
+            ptx.inst.st.global_.f32(ptx.addr(rd[4]), f[1])
+
+    assert statements(body) == [
+        *("mul.wide.s32 %rd3, %r1, 4;", "add.s64 %rd4, %rd1, %rd3;", "@!%p1 ld.global.f32 %f5, [%rd4];"),
+        *("mov.f32 %f6, 0f3FC00000;", "add.rn.f32 %f1, %f5, %f6;", "st.global.f32 [%rd4], %f1;"),
+    ]
+
+
+def test_results_of_other_types_wait_for_their_assignment() -> None:
+    def body(b: Banks) -> None:
+        r, rd, f = b.r, b.rd, b.f
+        with ptx.expr(temps=(r[6], f[6]), spelling=LIKE_NVCC):
+            rd[1] = rd[2] + rd[3]
+            b.p[1] = f[1] < f[2]
+            r[1] = (r[2] + r[3]) << 2
+            r[2] = r[1] & 1
+            f[1] = (f[2] + f[3]) * f[4]
+
+    assert statements(body) == [
+        *("add.s64 %rd1, %rd2, %rd3;", "setp.lt.f32 %p1, %f1, %f2;", "add.s32 %r6, %r2, %r3;", "shl.b32 %r1, %r6, 2;"),
+        *("and.b32 %r2, %r1, 1;", "add.rn.f32 %f6, %f2, %f3;", "mul.rn.f32 %f1, %f6, %f4;"),
+    ]
+
+
+def test_three_dots_need_a_temporary() -> None:
+    def none_open(b: Banks) -> None:
+        ptx.inst.mov.b32(..., b.r[1])
+
+    def none_left(b: Banks) -> None:
+        with ptx.expr(temps=(b.r[5],)):
+            b.r[1] = ptx.inst.mov.b32(..., 1) + ptx.inst.mov.b32(..., 2)
+
+    def no_destination(b: Banks) -> None:
+        with ptx.expr(temps=(b.r[5],)):
+            ptx.inst.add.s32(b.r[1], ..., b.r[2])
+
+    for body, words in ((none_open, "none is open"), (none_left, "the place of"), (no_destination, "Ellipsis")):
+        with pytest.raises(OperandError, match=words) as caught:
+            traced(body)
+        assert "test_exact_expressions.py" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("write", "emitted"),
     [

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from pyptx_dsl.errors import CallError, NoTraceError
+from pyptx_dsl.errors import CallError, NoTraceError, OperandError
 from pyptx_dsl.naming import is_attribute, to_ptx, to_python
+from pyptx_dsl.registers.exact import EXACT, Exact
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import ACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import EllipsisType
+
+    from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["Inst", "inst"]
 
@@ -44,7 +48,7 @@ class Inst:
         return Inst((*self._words, *filter(None, spelling.split("."))))
 
     @overload
-    def __call__(self, destination: Reg, /, *operands: object, pred: Reg | None = None) -> Reg: ...
+    def __call__(self, destination: Reg | EllipsisType, /, *operands: object, pred: Reg | None = None) -> Reg: ...
 
     @overload
     def __call__(self, *operands: object, pred: Reg | None = None) -> Reg | None: ...
@@ -52,7 +56,8 @@ class Inst:
     def __call__(self, *operands: object, pred: Reg | None = None) -> Reg | None:
         """Emit the instruction and return its first operand if that is a register.
 
-        `pred` guards it: a predicate register `p`, or `~p`. Raise NoTraceError outside a kernel, OperandError for a
+        `pred` guards it: a predicate register `p`, or `~p`. `...` in the place of the destination is the next register
+        of `with ptx.expr(temps=…):` around the call. Raise NoTraceError outside a kernel, OperandError for a
         value that is no operand, and InstructionUseError where the instruction table knows better.
         """
         trace = ACTIVE.get()
@@ -60,6 +65,8 @@ class Inst:
             raise NoTraceError(repr(self))
         if not self._words:
             raise CallError("ptx.inst is not an instruction yet", hint="write its words: ptx.inst.add.u32(d, a, b)")
+        if operands and operands[0] is ...:
+            return _exact(trace, self).compute(self._words, operands[1:], pred)
         trace.emit(self._words, operands, pred)
         if operands and isinstance(operands[0], Reg):
             return operands[0]
@@ -76,6 +83,17 @@ class Inst:
         from pyptx_dsl.instructions.completion import following
 
         return following(self._words)
+
+
+def _exact(trace: Trace, instruction: Inst) -> Exact:
+    """Return the open `ptx.expr(temps=…)`, which has a register for `...`."""
+    exact = trace.notes.get(EXACT)
+    if not isinstance(exact, Exact):
+        raise OperandError(
+            f"{instruction!r}: ... is the next temporary of ptx.expr(temps=(…)), and none is open",
+            hint="name the destination, or write the call inside `with ptx.expr(temps=(…)):`",
+        )
+    return exact
 
 
 inst = Inst()

@@ -9,6 +9,7 @@ takes most modifiers in any order, and `ptx.inst["add.sat.rn.f32"]` spells what 
 """
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import SupportsFloat, SupportsIndex, TypeAlias, overload
 
 from pyptx_dsl.instructions.dotted import Inst
@@ -23,6 +24,7 @@ Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
 Values: TypeAlias = Sequence[Value] | RegArray | Operand
 TwoResults: TypeAlias = PipeRef | Operand | str
 NoResult: TypeAlias = Operand | str
+Result: TypeAlias = Reg | EllipsisType
 Guard: TypeAlias = Reg | None
 
 class Instructions:
@@ -764,48 +766,48 @@ class Instructions:
     - `xor.type d, a, b` (PTX 1.0, any target)
     """
 class Abs:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs.type d, a` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs{.ftz}.type d, a` (PTX 6.5, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Abs_ftz
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs.type d, a` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
 class Abs_ftz:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs{.ftz}.type d, a` (PTX 6.5, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute value.
         - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Activemask:
-    def b32(self, d: Reg, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, /, *, pred: Guard = None) -> Reg:
         """Ask which lanes of the warp are running this instruction together.
         - `activemask.b32 d` (PTX 6.2, any target)
         """
 class Add:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
@@ -823,7 +825,7 @@ class Add:
     """Add two numbers.
     - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -836,7 +838,7 @@ class Add:
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -874,17 +876,17 @@ class Add:
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 4 more forms
     """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.type d, a, b` (PTX 1.0, any target)
         """
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -905,18 +907,18 @@ class Add:
     u64 = s16
     u8x4 = s8x4
 class Add_cc:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and keep the carry.
         - `add.cc.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and keep the carry.
         - `add.cc.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Add_dtype:
-    def e2m1p4x4(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1p4x4(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
         """
@@ -927,49 +929,49 @@ class Add_dtype:
     e5m2x4 = e2m1p4x4
     ue8m0x4 = e2m1p4x4
 class Add_f32:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def bf16(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
         """
     f16 = bf16
 class Add_f32x2:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     bf16x2: Add_f32x2_atype
     f16x2: Add_f32x2_atype
 class Add_f32x2_atype:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Add_ftz:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Add_ftz_sat
 class Add_ftz_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
@@ -982,24 +984,24 @@ class Add_rnd:
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Add_rnd_ftz
     sat: Add_rnd_sat
 class Add_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Add_rnd_ftz_sat
 class Add_rnd_ftz_sat:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
@@ -1009,14 +1011,14 @@ class Add_rnd_sat:
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
 class Add_rn:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     e4m3x4: Add_dtype
     e5m2x4: Add_dtype
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -1029,7 +1031,7 @@ class Add_rn:
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -1037,7 +1039,7 @@ class Add_rn:
     sat: Add_rn_sat
     satfinite: Add_rn_satfinite
 class Add_rn_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -1059,7 +1061,7 @@ class Add_rz:
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -1068,17 +1070,17 @@ class Add_rz:
 class Add_rz_bf16x2:
     f32x2: Add_rz_bf16x2_f32x2
 class Add_rz_bf16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Add_rz_ftz:
     f16x2: Add_rz_ftz_f16x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
@@ -1086,12 +1088,12 @@ class Add_rz_ftz:
 class Add_rz_ftz_f16x2:
     f32x2: Add_rz_ftz_f16x2_f32x2
 class Add_rz_ftz_f16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Add_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -1100,11 +1102,11 @@ class Add_sat:
     """Add two numbers.
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two numbers.
         - `add.sat.s32 d, a, b` (PTX 1.0, any target)
         """
@@ -1114,41 +1116,41 @@ class Add_sat:
     u8x4 = s16x2
 class Addc:
     cc: Addc_cc
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and the carry of the instruction before.
         - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and the carry of the instruction before.
         - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Addc_cc:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and the carry of the instruction before.
         - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Add two integers and the carry of the instruction before.
         - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Alloca:
-    def u32(self, ptr: Reg, size: Value, align: Constant = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, ptr: Result, size: Value, align: Constant = ..., /, *, pred: Guard = None) -> Reg:
         """Allocate local memory on the stack.
         - `alloca.type ptr, size{, align}` (PTX 7.3, sm_52 or later)
         """
     u64 = u32
 class And:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise and of two values, or of two predicates.
         - `and.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def pred(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise and of two values, or of two predicates.
         - `and.pred d, a, b` (PTX 1.0, any target)
         """
@@ -1387,41 +1389,41 @@ class Atom_sem:
     xor: Atom_sem_op
 class Atom_sem_add:
     L2__cache_hint: Atom_sem_add_L2_cache_hint
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
-    def f64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Atom_sem_add_noftz
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
         """
     u32 = s32
-    def u64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
         """
     v2: Atom_sem_add_v2
     v4: Atom_sem_add_v4
 class Atom_sem_add_L2_cache_hint:
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 2.0, any target)
         """
-    def f64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     u32 = s32
-    def u64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
@@ -1439,20 +1441,20 @@ class Atom_sem_add_L2_cache_hint_v4:
         """
 class Atom_sem_add_noftz:
     L2__cache_hint: Atom_sem_add_noftz_L2_cache_hint
-    def bf16(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
@@ -1460,20 +1462,20 @@ class Atom_sem_add_noftz:
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
 class Atom_sem_add_noftz_L2_cache_hint:
-    def bf16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
         """
@@ -1564,37 +1566,37 @@ class Atom_sem_add_v4:
         """
 class Atom_sem_op:
     L2__cache_hint: Atom_sem_op_L2_cache_hint
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
 class Atom_sem_op_L2_cache_hint:
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
 class Atom_sem_cas:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
-    def b16(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b16(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
@@ -1615,39 +1617,39 @@ class Atom_sem_scope:
     xor: Atom_sem_op
 class Atom_sem_scope_op:
     L2__cache_hint: Atom_sem_scope_op_L2_cache_hint
-    def u32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
 class Atom_sem_scope_op_L2_cache_hint:
-    def u32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
 class Atom_sem_scope_exch:
     L2__cache_hint: Atom_L2_cache_hint
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
 class Atom_L2_cache_hint:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
@@ -1665,22 +1667,22 @@ class Atom_sem_scope_global:
 class Atom_sem_scope_global_op:
     L2__cache_hint: Atom_L2_cache_hint_2
     noftz: Atom_sem_scope_global_op_noftz
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def s64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
     u32 = s32
     u64 = s64
 class Atom_L2_cache_hint_2:
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def s64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
@@ -1751,75 +1753,75 @@ class Atom_sem_scope_space:
     or_: Atom_sem_scope_space_op
     xor: Atom_sem_scope_space_op
 class Atom_sem_scope_space_add:
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
-    def f64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Atom_sem_scope_space_add_noftz
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
         """
     u32 = s32
-    def u64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
         """
 class Atom_sem_scope_space_add_noftz:
-    def bf16(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_scope_space_op:
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
 class Atom_sem_scope_space_op_2:
-    def u32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
 class Atom_sem_scope_space_exch:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
 class Atom_sem_scope_space_op_3:
-    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def s64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
@@ -1841,46 +1843,46 @@ class Atom_sem_sys:
     shared__cta: Atom_sem_sys_space
     xor: Atom_sem_op
 class Atom_sem_sys_cas:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
         """
-    def b16(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b16(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
 class Atom_sem_sys_exch:
     L2__cache_hint: Atom_sem_sys_exch_L2_cache_hint
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
 class Atom_sem_sys_exch_L2_cache_hint:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.global}.exch.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
@@ -1907,15 +1909,15 @@ class Atom_sem_sys_space:
     or_: Atom_sem_scope_space_op
     xor: Atom_sem_scope_space_op
 class Atom_sem_sys_space_exch:
-    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
@@ -1959,12 +1961,12 @@ class Bar_cta_red:
     or_: Bar_cta_red_op
     popc: Bar_cta_red_popc
 class Bar_cta_red_op:
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
         - `bar.cta.red.op.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Bar_cta_red_popc:
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
         - `bar.cta.red.popc.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
@@ -1973,12 +1975,12 @@ class Bar_red:
     or_: Bar_red_op
     popc: Bar_red_popc
 class Bar_red_op:
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
         - `bar.red.op.pred p, a{, b}, c` (PTX 2.0, any target)
         """
 class Bar_red_popc:
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
         - `bar.red.popc.u32 d, a{, b}, c` (PTX 2.0, any target)
         """
@@ -2106,23 +2108,23 @@ class Barrier_cta_red:
     popc: Barrier_cta_red_popc
 class Barrier_cta_red_op:
     aligned: Barrier_cta_red_op_aligned
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_op_aligned:
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_popc:
     aligned: Barrier_cta_red_popc_aligned
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_popc_aligned:
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
@@ -2141,23 +2143,23 @@ class Barrier_red:
     popc: Barrier_red_popc
 class Barrier_red_op:
     aligned: Barrier_red_op_aligned
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.red.op{.aligned}.pred p, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_op_aligned:
-    def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.red.op{.aligned}.pred p, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_popc:
     aligned: Barrier_red_popc_aligned
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_popc_aligned:
-    def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, converged or not.
         - `barrier.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 6.0, any target)
         """
@@ -2171,7 +2173,7 @@ class Barrier_sync:
         - `barrier.sync{.aligned} a{, b}` (PTX 6.0, any target)
         """
 class Bfe:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Extract a field of bits, given by position and length, and extend it.
         - `bfe.type d, a, b, c` (PTX 2.0, any target)
         """
@@ -2179,13 +2181,13 @@ class Bfe:
     u32 = s32
     u64 = s32
 class Bfi:
-    def b32(self, f: Reg, a: Value, b: Value, c: Value, d: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, f: Result, a: Value, b: Value, c: Value, d: Value, /, *, pred: Guard = None) -> Reg:
         """Insert a field of bits at a position.
         - `bfi.type f, a, b, c, d` (PTX 2.0, any target)
         """
     b64 = b32
 class Bfind:
-    def s32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Find the highest bit that differs from the sign, or its distance from the top.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
@@ -2194,7 +2196,7 @@ class Bfind:
     u32 = s32
     u64 = s32
 class Bfind_shiftamt:
-    def s32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Find the highest bit that differs from the sign, or its distance from the top.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
@@ -2205,7 +2207,7 @@ class Bmsk:
     clamp: Bmsk_mode
     wrap: Bmsk_mode
 class Bmsk_mode:
-    def b32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Make a mask of consecutive ones, given by position and width.
         - `bmsk.mode.b32 d, a, b` (PTX 7.6, sm_70 or later)
         """
@@ -2219,7 +2221,7 @@ class Bra:
         - `bra{.uni} target` (PTX 1.0, any target)
         """
 class Brev:
-    def b32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Reverse the order of the bits.
         - `brev.type d, a` (PTX 2.0, any target)
         """
@@ -2287,7 +2289,7 @@ class Clmad:
     hi: Clmad_mode
     lo: Clmad_mode
 class Clmad_mode:
-    def u64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
         - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
         """
@@ -2321,14 +2323,14 @@ class Clusterlaunchcontrol_query_cancel_b32:
 class Clusterlaunchcontrol_query_cancel_dimension:
     b32: Clusterlaunchcontrol_query_cancel_b32_2
 class Clusterlaunchcontrol_query_cancel_b32_2:
-    def b128(self, d: Reg, response: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, response: Value, /, *, pred: Guard = None) -> Reg:
         """Read from the answer whether a launch was cancelled, and of which block.
         - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
         """
 class Clusterlaunchcontrol_query_cancel_is_canceled:
     pred: Clusterlaunchcontrol_query_cancel_pred
 class Clusterlaunchcontrol_query_cancel_pred:
-    def b128(self, p: Reg, response: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, p: Result, response: Value, /, *, pred: Guard = None) -> Reg:
         """Read from the answer whether a launch was cancelled, and of which block.
         - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
         """
@@ -2351,20 +2353,20 @@ class Clusterlaunchcontrol_try_cancel_multicast_cluster_all:
 class Clusterlaunchcontrol_try_cancel_shared_cta:
     mbarrier__complete_tx__bytes: Clusterlaunchcontrol_try_cancel_mbarrier_complete_tx_bytes
 class Clz:
-    def b32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Count the zero bits above the highest one.
         - `clz.type d, a` (PTX 2.0, any target)
         """
     b64 = b32
 class Cnot:
-    def b16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take 1 if the value is zero, else 0, as C's logical not does.
         - `cnot.type d, a` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
 class Copysign:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Put the sign of the first number on the magnitude of the second.
         - `copysign.type d, a, b` (PTX 2.0, any target)
         """
@@ -2372,13 +2374,13 @@ class Copysign:
 class Cos:
     approx: Cos_approx
 class Cos_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the cosine of an angle in radians.
         - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Cos_approx_ftz
 class Cos_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the cosine of an angle in radians.
         - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
@@ -5575,7 +5577,7 @@ class Createpolicy:
 class Createpolicy_cvt:
     L2: Createpolicy_cvt_L2
 class Createpolicy_cvt_L2:
-    def b64(self, policy: Reg, property: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, policy: Result, property: Value, /, *, pred: Guard = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.cvt.L2.b64 policy, property` (PTX 7.4, sm_80 or later)
         """
@@ -5587,12 +5589,12 @@ class Createpolicy_fractional:
 class Createpolicy_fractional_primary:
     L2__evict_first: Createpolicy_secondary
     L2__evict_unchanged: Createpolicy_secondary
-    def b64(self, policy: Reg, fraction: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, policy: Result, fraction: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.fractional.primary{.secondary}.b64 policy{, fraction}` (PTX 7.4, sm_80 or later)
         """
 class Createpolicy_secondary:
-    def b64(self, policy: Reg, fraction: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, policy: Result, fraction: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.fractional.primary{.secondary}.b64 policy{, fraction}` (PTX 7.4, sm_80 or later)
         """
@@ -5605,12 +5607,12 @@ class Createpolicy_range:
 class Createpolicy_range_primary:
     L2__evict_first: Createpolicy_secondary_2
     L2__evict_unchanged: Createpolicy_secondary_2
-    def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, policy: Result, a: Name, primary_size: Value, total_size: Value, /, *, pred: Guard = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
         """
 class Createpolicy_secondary_2:
-    def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, policy: Result, a: Name, primary_size: Value, total_size: Value, /, *, pred: Guard = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
         """
@@ -5766,47 +5768,47 @@ class Cvt:
     - `cvt.dtype.atype d, a` (PTX 1.0, any target)
     """
 class Cvt_bf16:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.bf16.atype d, a` (PTX 7.8, sm_90 or later)
         """
     f16 = bf16
 class Cvt_f16:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
         """
 class Cvt_f32:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
         """
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
         """
 class Cvt_f64:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
         """
@@ -5815,20 +5817,20 @@ class Cvt_ftz:
     f64: Cvt_ftz_f64
     sat: Cvt_ftz_sat
 class Cvt_ftz_f32:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
         """
 class Cvt_ftz_f64:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
         """
@@ -5836,11 +5838,11 @@ class Cvt_ftz_sat:
     f32: Cvt_ftz_sat_f32
     f64: Cvt_ftz_f64
 class Cvt_ftz_sat_f32:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
         """
@@ -5856,21 +5858,21 @@ class Cvt_pack_sat:
     u4: Cvt_pack_sat_dtype_2
     u8: Cvt_pack_sat_dtype_3
 class Cvt_pack_sat_dtype:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert two integers to a narrower type, saturating, and pack them into one word.
         - `cvt.pack.sat.dtype.s32 d, a, b` (PTX 6.5, sm_72 or later)
         """
 class Cvt_pack_sat_dtype_2:
     s32: Cvt_pack_sat_dtype_s32
 class Cvt_pack_sat_dtype_s32:
-    def b32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Convert two integers to a narrower type, saturating, and pack them into one word.
         - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Cvt_pack_sat_dtype_3:
     s32: Cvt_pack_sat_dtype_s32_2
 class Cvt_pack_sat_dtype_s32_2:
-    def b32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Convert two integers to a narrower type, saturating, and pack them into one word.
         - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_72 or later)
         """
@@ -5879,7 +5881,7 @@ class Cvt_relu:
 class Cvt_relu_rn:
     f16x2: Cvt_relu_rn_f16x2
 class Cvt_relu_rn_f16x2:
-    def e4m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e4m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.relu}.rn.f16x2.atype d, a` (PTX 8.1, sm_89 or later)
         """
@@ -5893,11 +5895,11 @@ class Cvt_rm:
     pzo: Cvt_rm_pzo
     sat: Cvt_rm_sat
 class Cvt_rm_bf16:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
         """
@@ -5911,19 +5913,19 @@ class Cvt_rm_bf16:
     u64 = f16
     u8 = f16
 class Cvt_rm_f16:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -5935,15 +5937,15 @@ class Cvt_rm_f16:
     u64 = s16
     u8 = s16
 class Cvt_rm_f32:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -5955,11 +5957,11 @@ class Cvt_rm_f32:
     u64 = s16
     u8 = s16
 class Cvt_rm_f64:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -5977,25 +5979,25 @@ class Cvt_rm_ftz:
     pzo: Cvt_rm_ftz_pzo
     sat: Cvt_rm_ftz_sat
 class Cvt_rm_ftz_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rm_ftz_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
         """
 class Cvt_rm_ftz_f32:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6009,7 +6011,7 @@ class Cvt_rm_ftz_f32:
 class Cvt_rm_ftz_pzo:
     bf16: Cvt_rm_ftz_pzo_bf16
 class Cvt_rm_ftz_pzo_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
@@ -6017,11 +6019,11 @@ class Cvt_rm_ftz_sat:
     f16: Cvt_rm_ftz_f16
     f32: Cvt_rm_ftz_sat_f32
 class Cvt_rm_ftz_sat_f32:
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6036,7 +6038,7 @@ class Cvt_rm_pzo:
     bf16: Cvt_rm_ftz_pzo_bf16
     f16: Cvt_rm_pzo_f16
 class Cvt_rm_pzo_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
@@ -6045,15 +6047,15 @@ class Cvt_rm_sat:
     f32: Cvt_rm_ftz_sat_f32
     f64: Cvt_rm_sat_f64
 class Cvt_rm_sat_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6065,7 +6067,7 @@ class Cvt_rm_sat_f16:
     u64 = s16
     u8 = s16
 class Cvt_rm_sat_f64:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6092,22 +6094,22 @@ class Cvt_irnd:
     u64: Cvt_irnd_dtype
     u8: Cvt_irnd_dtype
 class Cvt_irnd_bf16:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
 class Cvt_irnd_f16:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
         """
 class Cvt_irnd_f32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
         """
 class Cvt_irnd_f64:
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
         """
@@ -6123,7 +6125,7 @@ class Cvt_irnd_ftz:
     u64: Cvt_irnd_ftz_dtype
     u8: Cvt_irnd_ftz_dtype
 class Cvt_irnd_ftz_dtype:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6138,15 +6140,15 @@ class Cvt_irnd_ftz_sat:
     u64: Cvt_irnd_ftz_dtype
     u8: Cvt_irnd_ftz_dtype
 class Cvt_irnd_dtype:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6164,11 +6166,11 @@ class Cvt_irnd_sat:
     u64: Cvt_irnd_sat_dtype
     u8: Cvt_irnd_sat_dtype
 class Cvt_irnd_sat_dtype:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6190,11 +6192,11 @@ class Cvt_rn:
     tf32: Cvt_rn_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
 class Cvt_rn_bf16:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
@@ -6209,7 +6211,7 @@ class Cvt_rn_bf16:
     u64 = f16
     u8 = f16
 class Cvt_rn_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6217,37 +6219,37 @@ class Cvt_rn_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
-    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def ue5m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def ue8m0x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def ue8m0x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.bf16x2.ue8m0x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
 class Cvt_rn_f16:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6259,23 +6261,23 @@ class Cvt_rn_f16:
     u64 = s16
     u8 = s16
 class Cvt_rn_f16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     e2m3x2 = e2m1x2
     e3m2x2 = e2m1x2
-    def e4m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e4m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 7.8, sm_90 or later)
         - `cvt{.relu}.rn.f16x2.atype d, a` (PTX 8.1, sm_89 or later)
         """
     e5m2x2 = e4m3x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
-    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def ue5m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.f16x2.ue5m3x2 d, a` (PTX 9.4, sm_107f and its family)
         """
@@ -6286,28 +6288,28 @@ class Cvt_rn_pzo:
     f16x2: Cvt_rn_pzo_f16x2
     tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_pzo_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_pzo_bf16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_pzo_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_pzo_f16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_pzo_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
@@ -6321,12 +6323,12 @@ class Cvt_rn_relu:
     scaled__n2__ue8m0: Cvt_rn_relu_scaled_n2_ue8m0
     tf32: Cvt_rn_relu_tf32
 class Cvt_rn_relu_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rn_relu_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6334,32 +6336,32 @@ class Cvt_rn_relu_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
-    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_rn_relu_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rn_relu_f16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     e2m3x2 = e2m1x2
     e3m2x2 = e2m1x2
-    def e4m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e4m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 7.8, sm_90 or later)
         """
     e5m2x2 = e4m3x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
@@ -6370,7 +6372,7 @@ class Cvt_rn_relu_pzo:
     f16x2: Cvt_rn_pzo_f16x2
     tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_relu_pzo_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
@@ -6384,12 +6386,12 @@ class Cvt_rn_relu_satfinite:
     pzo: Cvt_rn_relu_pzo
     scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0
 class Cvt_rn_relu_satfinite_bf16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_relu_satfinite_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6397,34 +6399,34 @@ class Cvt_rn_relu_satfinite_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_relu_satfinite_dtype:
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
         """
 class Cvt_rn_relu_satfinite_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_relu_satfinite_f16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
 class Cvt_scaled_n2_ue8m0:
     bf16x2: Cvt_bf16x2
 class Cvt_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6435,7 +6437,7 @@ class Cvt_bf16x2:
 class Cvt_rn_relu_scaled_n2_ue8m0:
     bf16x2: Cvt_bf16x2_2
 class Cvt_bf16x2_2:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6443,12 +6445,12 @@ class Cvt_bf16x2_2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_rn_relu_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
@@ -6470,7 +6472,7 @@ class Cvt_rn_satfinite:
     tf32: Cvt_rn_satfinite_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
 class Cvt_rn_satfinite_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6478,54 +6480,54 @@ class Cvt_rn_satfinite_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
-    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def ue5m3x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_dtype:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_dtype_2:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
         - and 1 more forms
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
         - and 1 more forms
         """
 class Cvt_rn_satfinite_f16:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
@@ -6543,15 +6545,15 @@ class Cvt_rn_satfinite_pzo:
     scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
     tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_satfinite_pzo_dtype:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -6562,15 +6564,15 @@ class Cvt_scaled_n1_ue8m0:
     e4m3x2: Cvt_dtype
     e5m2x2: Cvt_dtype
 class Cvt_dtype:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -6587,22 +6589,22 @@ class Cvt_rn_satfinite_relu:
     scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0_2
     tf32: Cvt_rn_satfinite_relu_tf32
 class Cvt_rn_satfinite_relu_bf16x2:
-    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_rn_satfinite_relu_dtype:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
@@ -6615,11 +6617,11 @@ class Cvt_rn_satfinite_relu_pzo:
     e5m2x2: Cvt_rn_satfinite_pzo_dtype
     scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
 class Cvt_rn_satfinite_relu_s2f6x2:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
@@ -6627,21 +6629,21 @@ class Cvt_scaled_n2_ue8m0_2:
     bf16x2: Cvt_bf16x2_3
     s2f6x2: Cvt_s2f6x2
 class Cvt_bf16x2_3:
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_s2f6x2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_rn_satfinite_relu_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
         """
@@ -6653,15 +6655,15 @@ class Cvt_rn_satfinite_scaled_n1_ue8m0:
     e5m2x2: Cvt_dtype
     ue5m3x2: Cvt_ue5m3x2
 class Cvt_ue5m3x2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -6669,7 +6671,7 @@ class Cvt_rn_satfinite_scaled_n2_ue8m0:
     bf16x2: Cvt_bf16x2_4
     s2f6x2: Cvt_s2f6x2
 class Cvt_bf16x2_4:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6677,24 +6679,24 @@ class Cvt_bf16x2_4:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def s2f6x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def ue5m3x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def ue5m3x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_ue5m3x2:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd4{.satfinite}.ue5m3x2.bf16x2 d, a` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd4{.satfinite}.ue5m3x2.f16x2 d, a` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd4{.satfinite}.ue5m3x2.f32 d, a, b` (PTX 9.4, sm_107f and its family)
         """
@@ -6708,12 +6710,12 @@ class Cvt_rna:
 class Cvt_rna_satfinite:
     tf32: Cvt_rna_satfinite_tf32
 class Cvt_rna_satfinite_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rna.satfinite.tf32.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rna_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rna.tf32.f32 d, a` (PTX 7.0, sm_80 or later)
         """
@@ -6732,11 +6734,11 @@ class Cvt_rp_satfinite:
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
 class Cvt_rp_satfinite_ue8m0x2:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd3{.satfinite}.ue8m0x2.bf16x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd3{.satfinite}.ue8m0x2.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6746,12 +6748,12 @@ class Cvt_rs:
     relu: Cvt_rs_relu
     satfinite: Cvt_rs_relu_satfinite
 class Cvt_rs_bf16x2:
-    def f32(self, d: Reg, a: Value, b: Value, rbits: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, rbits: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rs{.relu}{.satfinite}.bf16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
         """
 class Cvt_rs_f16x2:
-    def f32(self, d: Reg, a: Value, b: Value, rbits: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, rbits: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rs{.relu}{.satfinite}.f16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
         """
@@ -6768,7 +6770,7 @@ class Cvt_rs_relu_satfinite:
     e5m2x4: Cvt_rs_relu_satfinite_dtype
     f16x2: Cvt_rs_f16x2
 class Cvt_rs_relu_satfinite_dtype:
-    def f32(self, d: Reg, a: Values, rbits: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Values, rbits: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
         """
@@ -6789,12 +6791,12 @@ class Cvt_rz:
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
 class Cvt_rz_bf16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rz_f16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
@@ -6813,12 +6815,12 @@ class Cvt_rz_relu_satfinite:
     f16x2: Cvt_rn_relu_satfinite_f16x2
     pzo: Cvt_rn_relu_pzo
 class Cvt_rz_relu_satfinite_bf16x2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rz_relu_tf32:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
@@ -6852,27 +6854,27 @@ class Cvt_rz_satfinite_relu:
     scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0_3
     tf32: Cvt_rn_satfinite_relu_tf32
 class Cvt_rz_satfinite_relu_s2f6x2:
-    def bf16x2(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
         """
 class Cvt_scaled_n2_ue8m0_3:
     s2f6x2: Cvt_s2f6x2_2
 class Cvt_s2f6x2_2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, scale: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
         """
 class Cvt_dtype_2:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6896,20 +6898,20 @@ class Cvt_sat:
     u64: Cvt_sat_u64
     u8: Cvt_sat_u8
 class Cvt_sat_f64:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
         """
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
         """
 class Cvt_sat_s16:
-    def s32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6918,19 +6920,19 @@ class Cvt_sat_s16:
     u32 = s32
     u64 = s32
 class Cvt_sat_s32:
-    def s64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
     u32 = s64
     u64 = s64
 class Cvt_sat_s64:
-    def u64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
 class Cvt_sat_s8:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6941,7 +6943,7 @@ class Cvt_sat_s8:
     u64 = s16
     u8 = s16
 class Cvt_sat_u16:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6951,7 +6953,7 @@ class Cvt_sat_u16:
     u32 = s16
     u64 = s16
 class Cvt_sat_u32:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6960,7 +6962,7 @@ class Cvt_sat_u32:
     s8 = s16
     u64 = s16
 class Cvt_sat_u64:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6968,7 +6970,7 @@ class Cvt_sat_u64:
     s64 = s16
     s8 = s16
 class Cvt_sat_u8:
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
         """
@@ -6989,13 +6991,13 @@ class Cvta:
     shared__cta: Cvta_space
     to: Cvta_to
 class Cvta_space:
-    def u32(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_space_2:
-    def u32(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 7.7, any target)
         """
@@ -7010,13 +7012,13 @@ class Cvta_to:
     shared__cluster: Cvta_to_space
     shared__cta: Cvta_to_space
 class Cvta_to_space:
-    def u32(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.to.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_to_space_2:
-    def u32(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.to.space.size p, a` (PTX 7.7, any target)
         """
@@ -7039,7 +7041,7 @@ class Div:
     rn: Div_rnd
     rp: Div_rnd
     rz: Div_rnd
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.type d, a, b` (PTX 1.0, any target)
         """
@@ -7049,39 +7051,39 @@ class Div:
     u32 = s16
     u64 = s16
 class Div_approx:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
     ftz: Div_approx_ftz
 class Div_approx_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
 class Div_full:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
     ftz: Div_full_ftz
 class Div_full_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
 class Div_rnd:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.rnd.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Div_rnd_ftz
 class Div_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Divide the first number by the second.
         - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
@@ -7092,7 +7094,7 @@ class Dp2a_mode:
     s32: Dp2a_mode_atype
     u32: Dp2a_mode_atype
 class Dp2a_mode_atype:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add the dot product of two 16-bit integers and two bytes to a 32-bit integer.
         - `dp2a.mode.atype.btype d, a, b, c` (PTX 5.0, sm_61 or later)
         """
@@ -7101,7 +7103,7 @@ class Dp4a:
     s32: Dp4a_atype
     u32: Dp4a_atype
 class Dp4a_atype:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add the dot product of four pairs of bytes to a 32-bit integer.
         - `dp4a.atype.btype d, a, b, c` (PTX 5.0, sm_61 or later)
         """
@@ -7114,23 +7116,23 @@ class Elect:
 class Ex2:
     approx: Ex2_approx
 class Ex2_approx:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate 2 to the power of a number.
         - `ex2.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate 2 to the power of a number.
         - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Ex2_approx_ftz
 class Ex2_approx_ftz:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate 2 to the power of a number.
         - `ex2.approx.ftz.type d, a` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate 2 to the power of a number.
         - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
@@ -8427,7 +8429,7 @@ class Fma_dtype:
     e5m2x4: Fma_dtype_atype
     ue8m0x4: Fma_dtype_atype
 class Fma_dtype_atype:
-    def e2m1p4x4(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1p4x4(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
         """
@@ -8446,24 +8448,24 @@ class Fma_rnd:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
     ftz: Fma_rnd_ftz
     sat: Fma_rnd_sat
 class Fma_rnd_f32:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.sat}.dtype.abtype d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     f16 = bf16
 class Fma_rnd_f32x2:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
@@ -8472,22 +8474,22 @@ class Fma_rnd_f32x2:
 class Fma_rnd_f32x2_atype:
     f32x2: Fma_rnd_f32x2_atype_f32x2
 class Fma_rnd_f32x2_atype_f32x2:
-    def f32x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
         """
 class Fma_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     sat: Fma_rnd_ftz_sat
 class Fma_rnd_ftz_sat:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
@@ -8497,14 +8499,14 @@ class Fma_rnd_sat:
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
 class Fma_rn:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.relu}.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     e4m3x4: Fma_dtype
     e5m2x4: Fma_dtype
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
@@ -8517,7 +8519,7 @@ class Fma_rn:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
@@ -8527,39 +8529,39 @@ class Fma_rn:
     sat: Fma_rn_sat
     satfinite: Fma_rn_satfinite
 class Fma_rn_ftz:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     relu: Fma_rn_ftz_relu
     sat: Fma_rn_ftz_sat
 class Fma_rn_ftz_relu:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}.relu.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
 class Fma_rn_ftz_sat:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
 class Fma_rn_oob:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
         """
@@ -8568,7 +8570,7 @@ class Fma_rn_oob:
     f16x2 = bf16
     relu: Fma_rn_oob_relu
 class Fma_rn_oob_relu:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
         """
@@ -8576,18 +8578,18 @@ class Fma_rn_oob_relu:
     f16 = bf16
     f16x2 = bf16
 class Fma_rn_relu:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.relu}.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}.relu.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
 class Fma_rn_sat:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
@@ -8600,19 +8602,19 @@ class Fma_rn_satfinite:
     e4m3x4: Fma_dtype
     e5m2x4: Fma_dtype
 class Fns:
-    def b32(self, d: Reg, mask: Value, base: Value, offset: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, mask: Value, base: Value, offset: Value, /, *, pred: Guard = None) -> Reg:
         """Find the n-th set bit of a mask, starting from a given position.
         - `fns.b32 d, mask, base, offset` (PTX 6.0, any target)
         """
 class Getctarank:
     shared__cluster: Getctarank_shared_cluster
-    def u32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Find the rank, within the cluster, of the block that owns a shared address.
         - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Getctarank_shared_cluster:
-    def u32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Find the rank, within the cluster, of the block that owns a shared address.
         - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
@@ -8624,13 +8626,13 @@ class Griddepcontrol:
         """
     wait = launch_dependents
 class Isspacep:
-    def const(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def const(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a generic address lies in a state space.
         - `isspacep.space p, a` (PTX 2.0, any target)
         """
     global_ = const
     local = const
-    def param(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def param(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a generic address lies in a state space.
         - `isspacep.space p, a` (PTX 7.7, any target)
         """
@@ -8639,7 +8641,7 @@ class Isspacep:
     shared__cluster = const
     shared__cta = const
 class Istypep:
-    def samplerref(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def samplerref(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether an opaque handle refers to a texture, a sampler or a surface.
         - `istypep.type p, a` (PTX 4.0, any target)
         """
@@ -8731,13 +8733,13 @@ class Ld:
     - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     - and 11 more forms
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8914,11 +8916,11 @@ class Ld_level1:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8939,11 +8941,11 @@ class Ld_level1:
     v4: Ld_level1_prefetch_v4
     v8: Ld_level1_prefetch_v8
 class Ld_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9023,11 +9025,11 @@ class Ld_level1_L2_cache_hint:
     L2__128B: Ld_level1_L2_cache_hint_prefetch
     L2__256B: Ld_level1_L2_cache_hint_prefetch
     L2__64B: Ld_level1_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9048,11 +9050,11 @@ class Ld_level1_L2_cache_hint:
     v4: Ld_v4
     v8: Ld_v8
 class Ld_level1_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9180,12 +9182,12 @@ class Ld_v8_2:
     s32 = b32
     u32 = b32
 class Ld_prefetch_2:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9271,12 +9273,12 @@ class Ld_L2_cache_hint:
     L2__128B: Ld_L2_cache_hint_prefetch
     L2__256B: Ld_L2_cache_hint_prefetch
     L2__64B: Ld_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9298,12 +9300,12 @@ class Ld_L2_cache_hint:
     v4: Ld_L2_cache_hint_prefetch_v4
     v8: Ld_L2_cache_hint_prefetch_v8
 class Ld_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9403,12 +9405,12 @@ class Ld_acquire_scope:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9441,11 +9443,11 @@ class Ld_acquire_scope_level1:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9466,11 +9468,11 @@ class Ld_acquire_scope_level1:
     v4: Ld_v4_3
     v8: Ld_v8_3
 class Ld_acquire_scope_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9550,11 +9552,11 @@ class Ld_L2_cache_hint_2:
     L2__128B: Ld_prefetch_3
     L2__256B: Ld_prefetch_3
     L2__64B: Ld_prefetch_3
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9575,11 +9577,11 @@ class Ld_L2_cache_hint_2:
     v4: Ld_v4_4
     v8: Ld_v8_4
 class Ld_prefetch_3:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9719,12 +9721,12 @@ class Ld_acquire_scope_global:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9805,11 +9807,11 @@ class Ld_acquire_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_acquire_scope_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -9884,12 +9886,12 @@ class Ld_acquire_sys:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9922,11 +9924,11 @@ class Ld_acquire_sys_level1:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9947,11 +9949,11 @@ class Ld_acquire_sys_level1:
     v4: Ld_v4_3
     v8: Ld_v8_3
 class Ld_acquire_sys_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9975,11 +9977,11 @@ class Ld_L2_cache_hint_4:
     L2__128B: Ld_prefetch_6
     L2__256B: Ld_prefetch_6
     L2__64B: Ld_prefetch_6
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10000,11 +10002,11 @@ class Ld_L2_cache_hint_4:
     v4: Ld_v4_4
     v8: Ld_v8_4
 class Ld_prefetch_6:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10037,12 +10039,12 @@ class Ld_acquire_sys_global:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10064,11 +10066,11 @@ class Ld_acquire_sys_global:
     v4: Ld_acquire_scope_global_v4
     v8: Ld_acquire_scope_global_v8
 class Ld_acquire_sys_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -10093,12 +10095,12 @@ class Ld_cop:
     L2__256B: Ld_cop_prefetch
     L2__64B: Ld_cop_prefetch
     L2__cache_hint: Ld_cop_L2_cache_hint
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10120,11 +10122,11 @@ class Ld_cop:
     v4: Ld_cop_v4
     v8: Ld_cop_v8
 class Ld_cop_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10204,11 +10206,11 @@ class Ld_cop_L2_cache_hint:
     L2__128B: Ld_cop_L2_cache_hint_prefetch
     L2__256B: Ld_cop_L2_cache_hint_prefetch
     L2__64B: Ld_cop_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10229,11 +10231,11 @@ class Ld_cop_L2_cache_hint:
     v4: Ld_cop_L2_cache_hint_prefetch_v4
     v8: Ld_cop_L2_cache_hint_prefetch_v8
 class Ld_cop_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10369,11 +10371,11 @@ class Ld_cop_v8:
     u32 = b32
     u8 = b16
 class Ld_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -10399,11 +10401,11 @@ class Ld_ss:
     v4: Ld_ss_cop_v4
     v8: Ld_ss_cop_v8
 class Ld_ss_cop:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -10544,13 +10546,13 @@ class Ld_global:
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10651,12 +10653,12 @@ class Ld_global_cop:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10703,12 +10705,12 @@ class Ld_global_cop_nc:
     L2__256B: Ld_global_cop_nc_prefetch
     L2__64B: Ld_global_cop_nc_prefetch
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10730,11 +10732,11 @@ class Ld_global_cop_nc:
     v4: Ld_global_cop_nc_v4
     v8: Ld_global_cop_nc_v8
 class Ld_global_cop_nc_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10814,11 +10816,11 @@ class Ld_global_cop_nc_L2_cache_hint:
     L2__128B: Ld_global_nc_prefetch
     L2__256B: Ld_global_nc_prefetch
     L2__64B: Ld_global_nc_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10839,11 +10841,11 @@ class Ld_global_cop_nc_L2_cache_hint:
     v4: Ld_global_nc_v4
     v8: Ld_global_nc_v8
 class Ld_global_nc_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10991,13 +10993,13 @@ class Ld_global_nc:
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11027,11 +11029,11 @@ class Ld_global_nc_level1:
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11052,11 +11054,11 @@ class Ld_global_nc_level1:
     v4: Ld_global_nc_level1_prefetch_v4
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11136,11 +11138,11 @@ class Ld_global_nc_L2_cache_hint:
     L2__128B: Ld_global_nc_prefetch_2
     L2__256B: Ld_global_nc_prefetch_2
     L2__64B: Ld_global_nc_prefetch_2
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11161,11 +11163,11 @@ class Ld_global_nc_L2_cache_hint:
     v4: Ld_global_nc_v4_2
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_prefetch_2:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11293,12 +11295,12 @@ class Ld_global_nc_v8_4:
     s32 = b32
     u32 = b32
 class Ld_global_nc_prefetch_5:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11384,12 +11386,12 @@ class Ld_global_nc_L2_cache_hint_3:
     L2__128B: Ld_global_nc_prefetch_6
     L2__256B: Ld_global_nc_prefetch_6
     L2__64B: Ld_global_nc_prefetch_6
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11411,12 +11413,12 @@ class Ld_global_nc_L2_cache_hint_3:
     v4: Ld_global_nc_v4_5
     v8: Ld_global_nc_v8_5
 class Ld_global_nc_prefetch_6:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11632,11 +11634,11 @@ class Ld_mmio:
 class Ld_mmio_acquire:
     sys: Ld_mmio_acquire_sys
 class Ld_mmio_acquire_sys:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
@@ -11655,11 +11657,11 @@ class Ld_mmio_acquire_sys:
     u64 = b16
     u8 = b16
 class Ld_mmio_acquire_sys_global:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
@@ -11679,11 +11681,11 @@ class Ld_mmio_acquire_sys_global:
 class Ld_mmio_relaxed:
     sys: Ld_mmio_relaxed_sys
 class Ld_mmio_relaxed_sys:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -11702,11 +11704,11 @@ class Ld_mmio_relaxed_sys:
     u64 = b16
     u8 = b16
 class Ld_mmio_relaxed_sys_global:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -11724,7 +11726,7 @@ class Ld_mmio_relaxed_sys_global:
     u64 = b16
     u8 = b16
 class Ld_proxy_readonly:
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
         """
@@ -11746,7 +11748,7 @@ class Ld_proxy_readonly:
     v4: Ld_proxy_readonly_global_v4
     v8: Ld_proxy_readonly_global_v8
 class Ld_proxy_readonly_global:
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
         """
@@ -11840,12 +11842,12 @@ class Ld_relaxed_scope:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11878,11 +11880,11 @@ class Ld_relaxed_scope_level1:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11903,11 +11905,11 @@ class Ld_relaxed_scope_level1:
     v4: Ld_v4_7
     v8: Ld_v8_7
 class Ld_relaxed_scope_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11987,11 +11989,11 @@ class Ld_L2_cache_hint_5:
     L2__128B: Ld_prefetch_7
     L2__256B: Ld_prefetch_7
     L2__64B: Ld_prefetch_7
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12012,11 +12014,11 @@ class Ld_L2_cache_hint_5:
     v4: Ld_v4_8
     v8: Ld_v8_8
 class Ld_prefetch_7:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12156,12 +12158,12 @@ class Ld_relaxed_scope_global:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -12242,11 +12244,11 @@ class Ld_relaxed_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_relaxed_scope_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -12321,12 +12323,12 @@ class Ld_relaxed_sys:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -12359,11 +12361,11 @@ class Ld_relaxed_sys_level1:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12384,11 +12386,11 @@ class Ld_relaxed_sys_level1:
     v4: Ld_v4_7
     v8: Ld_v8_7
 class Ld_relaxed_sys_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12412,11 +12414,11 @@ class Ld_L2_cache_hint_7:
     L2__128B: Ld_prefetch_10
     L2__256B: Ld_prefetch_10
     L2__64B: Ld_prefetch_10
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12437,11 +12439,11 @@ class Ld_L2_cache_hint_7:
     v4: Ld_v4_8
     v8: Ld_v8_8
 class Ld_prefetch_10:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12474,12 +12476,12 @@ class Ld_relaxed_sys_global:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -12501,11 +12503,11 @@ class Ld_relaxed_sys_global:
     v4: Ld_relaxed_scope_global_v4
     v8: Ld_relaxed_scope_global_v8
 class Ld_relaxed_sys_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -12529,11 +12531,11 @@ class Ld_volatile:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -12559,11 +12561,11 @@ class Ld_volatile:
     v4: Ld_volatile_global_v4
     v8: Ld_volatile_global_v8
 class Ld_volatile_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -12643,11 +12645,11 @@ class Ld_volatile_global:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -12724,11 +12726,11 @@ class Ld_volatile_global_v8:
     u32 = b32
     u8 = b16
 class Ld_volatile_local:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
         """
@@ -12791,11 +12793,11 @@ class Ld_volatile_local_v8:
     u16 = b16
     u8 = b16
 class Ld_volatile_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -12852,13 +12854,13 @@ class Ld_weak:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -12907,13 +12909,13 @@ class Ld_weak_global:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -13021,11 +13023,11 @@ class Ldmatrix_trans_2:
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
 class Ldu:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -13046,11 +13048,11 @@ class Ldu:
     v2: Ldu_global_v2
     v4: Ldu_global_v4
 class Ldu_global:
-    def b128(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -13104,19 +13106,19 @@ class Ldu_global_v4:
 class Lg2:
     approx: Lg2_approx
 class Lg2_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the logarithm to base 2.
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Lg2_approx_ftz
 class Lg2_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the logarithm to base 2.
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Lop3:
     and_: Lop3_boolop
-    def b32(self, d: Reg, a: Value, b: Value, c: Value, immLut: Constant, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, b: Value, c: Value, immLut: Constant, /, *, pred: Guard = None) -> Reg:
         """Apply any bitwise function of three inputs, given as a truth table of 8 bits.
         - `lop3.b32 d, a, b, c, immLut` (PTX 4.3, any target)
         """
@@ -13165,7 +13167,7 @@ class Mad_hi:
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.mode.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -13179,18 +13181,18 @@ class Mad_hi:
     u32 = s16
     u64 = s16
 class Mad_hi_cc:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer, and keep the carry.
         - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer, and keep the carry.
         - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Mad_hi_sat:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
         """
@@ -13200,7 +13202,7 @@ class Mad_lo:
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.mode.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -13210,29 +13212,29 @@ class Mad_lo:
     u32 = s16
     u64 = s16
 class Mad_rnd:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
     ftz: Mad_rnd_ftz
     sat: Mad_rnd_ftz_sat
 class Mad_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
     sat: Mad_rnd_ftz_sat
 class Mad_rnd_ftz_sat:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
 class Mad_wide:
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
         - `mad.wide.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -13243,19 +13245,19 @@ class Mad24:
     hi: Mad24_hi
     lo: Mad24_lo
 class Mad24_hi:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
         - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
         """
     sat: Mad24_hi_sat
     u32 = s32
 class Mad24_hi_sat:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
         - `mad24.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
         """
 class Mad24_lo:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
         - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -13265,22 +13267,22 @@ class Madc:
     lo: Madc_mode
 class Madc_mode:
     cc: Madc_mode_cc
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer and the carry of the instruction before.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer and the carry of the instruction before.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Madc_mode_cc:
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer and the carry of the instruction before.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply, add a third integer and the carry of the instruction before.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
         """
@@ -13288,13 +13290,13 @@ class Madc_mode_cc:
     u64 = s64
 class Mapa:
     shared__cluster: Mapa_shared_cluster
-    def u32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Turn a shared address into that of the same variable in another block of the cluster.
         - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Mapa_shared_cluster:
-    def u32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Turn a shared address into that of the same variable in another block of the cluster.
         - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
@@ -13305,7 +13307,7 @@ class Match:
 class Match_all:
     sync: Match_all_sync
 class Match_all_sync:
-    def b32(self, d: Reg | TwoResults, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | TwoResults, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
         """Find the lanes of a warp that hold the same value.
         - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
         """
@@ -13313,7 +13315,7 @@ class Match_all_sync:
 class Match_any:
     sync: Match_any_sync
 class Match_any_sync:
-    def b32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Find the lanes of a warp that hold the same value.
         - `match.any.sync.type d, a, membermask` (PTX 6.0, sm_70 or later)
         """
@@ -13321,38 +13323,38 @@ class Match_any_sync:
 class Max:
     NaN: Max_NaN
     abs: Max_NaN_abs
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Max_ftz
     relu: Max_relu
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.type d, a, b` (PTX 1.0, any target)
         """
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -13364,53 +13366,53 @@ class Max:
     xorsign: Max_NaN_xorsign
 class Max_NaN:
     abs: Max_NaN_abs
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Max_NaN_xorsign
 class Max_NaN_abs:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Max_NaN_xorsign:
     abs: Max_NaN_xorsign_abs
 class Max_NaN_xorsign_abs:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_ftz:
     NaN: Max_ftz_NaN
     abs: Max_NaN_abs
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
@@ -13418,12 +13420,12 @@ class Max_ftz:
     xorsign: Max_ftz_NaN_xorsign
 class Max_ftz_NaN:
     abs: Max_NaN_abs
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
@@ -13432,22 +13434,22 @@ class Max_ftz_NaN:
 class Max_ftz_NaN_xorsign:
     abs: Max_ftz_NaN_xorsign_abs
 class Max_ftz_NaN_xorsign_abs:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_relu:
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
         - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -13517,10 +13519,10 @@ class Mbarrier_arrive:
         - and 1 more forms
         """
     @overload
-    def b64(self, state: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
+    def b64(self, state: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     expect_tx: Mbarrier_arrive_expect_tx
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
@@ -13531,7 +13533,7 @@ class Mbarrier_arrive:
     shared__cluster: Mbarrier_arrive_shared_cluster_4
     shared__cta: Mbarrier_arrive_ss_4
 class Mbarrier_arrive_expect_tx:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13550,7 +13552,7 @@ class Mbarrier_arrive_relaxed:
     cluster: Mbarrier_arrive_scope
     cta: Mbarrier_arrive_scope
 class Mbarrier_arrive_scope:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -13559,7 +13561,7 @@ class Mbarrier_arrive_scope:
     shared__cluster: Mbarrier_arrive_shared_cluster
     shared__cta: Mbarrier_arrive_ss
 class Mbarrier_arrive_ss:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -13573,7 +13575,7 @@ class Mbarrier_arrive_release:
     cluster: Mbarrier_arrive_scope_2
     cta: Mbarrier_arrive_scope_2
 class Mbarrier_arrive_scope_2:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13582,7 +13584,7 @@ class Mbarrier_arrive_scope_2:
     shared__cluster: Mbarrier_arrive_shared_cluster_2
     shared__cta: Mbarrier_arrive_ss_2
 class Mbarrier_arrive_ss_2:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13605,7 +13607,7 @@ class Mbarrier_arrive_noComplete:
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     release: Mbarrier_arrive_release_2
     shared: Mbarrier_arrive_noComplete_ss
@@ -13613,14 +13615,14 @@ class Mbarrier_arrive_noComplete:
 class Mbarrier_arrive_release_2:
     cta: Mbarrier_arrive_cta
 class Mbarrier_arrive_cta:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_arrive_ss_3
     shared__cta: Mbarrier_arrive_ss_3
 class Mbarrier_arrive_ss_3:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
@@ -13632,13 +13634,13 @@ class Mbarrier_arrive_noComplete_ss:
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
 class Mbarrier_arrive_relaxed_2:
     cluster: Mbarrier_arrive_relaxed_scope
     cta: Mbarrier_arrive_relaxed_scope
 class Mbarrier_arrive_relaxed_scope:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -13647,7 +13649,7 @@ class Mbarrier_arrive_relaxed_scope:
     shared__cluster: Mbarrier_arrive_shared_cluster_3
     shared__cta: Mbarrier_arrive_relaxed_scope_ss
 class Mbarrier_arrive_relaxed_scope_ss:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -13661,7 +13663,7 @@ class Mbarrier_arrive_release_3:
     cluster: Mbarrier_arrive_release_scope
     cta: Mbarrier_arrive_release_scope
 class Mbarrier_arrive_release_scope:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
@@ -13671,7 +13673,7 @@ class Mbarrier_arrive_release_scope:
     shared__cluster: Mbarrier_arrive_shared_cluster_4
     shared__cta: Mbarrier_arrive_release_scope_ss
 class Mbarrier_arrive_release_scope_ss:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
@@ -13691,13 +13693,13 @@ class Mbarrier_arrive_ss_4:
         - and 1 more forms
         """
     @overload
-    def b64(self, state: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
+    def b64(self, state: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_arrive_drop:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
@@ -13711,7 +13713,7 @@ class Mbarrier_arrive_drop:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
     shared__cta: Mbarrier_arrive_drop_ss_7
 class Mbarrier_arrive_drop_expect_tx:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13730,7 +13732,7 @@ class Mbarrier_arrive_drop_relaxed:
     cluster: Mbarrier_arrive_drop_scope
     cta: Mbarrier_arrive_drop_scope
 class Mbarrier_arrive_drop_scope:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -13739,7 +13741,7 @@ class Mbarrier_arrive_drop_scope:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster
     shared__cta: Mbarrier_arrive_drop_ss
 class Mbarrier_arrive_drop_ss:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -13753,7 +13755,7 @@ class Mbarrier_arrive_drop_release:
     cluster: Mbarrier_arrive_drop_scope_2
     cta: Mbarrier_arrive_drop_scope_2
 class Mbarrier_arrive_drop_scope_2:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13762,7 +13764,7 @@ class Mbarrier_arrive_drop_scope_2:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_2
     shared__cta: Mbarrier_arrive_drop_ss_2
 class Mbarrier_arrive_drop_ss_2:
-    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
@@ -13778,7 +13780,7 @@ class Mbarrier_arrive_drop_multicast_cluster_32b_2:
         - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_drop_noComplete:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
@@ -13788,19 +13790,19 @@ class Mbarrier_arrive_drop_noComplete:
 class Mbarrier_arrive_drop_release_2:
     cta: Mbarrier_arrive_drop_cta
 class Mbarrier_arrive_drop_cta:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_arrive_drop_ss_3
     shared__cta: Mbarrier_arrive_drop_ss_3
 class Mbarrier_arrive_drop_ss_3:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_arrive_drop_ss_4:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
@@ -13808,7 +13810,7 @@ class Mbarrier_arrive_drop_relaxed_2:
     cluster: Mbarrier_arrive_drop_scope_3
     cta: Mbarrier_arrive_drop_scope_3
 class Mbarrier_arrive_drop_scope_3:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -13817,7 +13819,7 @@ class Mbarrier_arrive_drop_scope_3:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_3
     shared__cta: Mbarrier_arrive_drop_ss_5
 class Mbarrier_arrive_drop_ss_5:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -13831,7 +13833,7 @@ class Mbarrier_arrive_drop_release_3:
     cluster: Mbarrier_arrive_drop_scope_4
     cta: Mbarrier_arrive_drop_scope_4
 class Mbarrier_arrive_drop_scope_4:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
@@ -13841,7 +13843,7 @@ class Mbarrier_arrive_drop_scope_4:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
     shared__cta: Mbarrier_arrive_drop_ss_6
 class Mbarrier_arrive_drop_ss_6:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
@@ -13853,7 +13855,7 @@ class Mbarrier_arrive_drop_shared_cluster_4:
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_ss_7:
-    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
@@ -13862,14 +13864,14 @@ class Mbarrier_check_layout:
     layout__v0: Mbarrier_check_layout_layout
     layout__v1: Mbarrier_check_layout_layout
 class Mbarrier_check_layout_layout:
-    def b64(self, p: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """Tell whether an mbarrier in memory has a given layout.
         - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
         """
     shared: Mbarrier_check_layout_layout_ss
     shared__cta: Mbarrier_check_layout_layout_ss
 class Mbarrier_check_layout_layout_ss:
-    def b64(self, p: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """Tell whether an mbarrier in memory has a given layout.
         - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
         """
@@ -13988,19 +13990,19 @@ class Mbarrier_inval_ss:
         - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
 class Mbarrier_pending_count:
-    def b64(self, count: Reg, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, count: Result, state: Value, /, *, pred: Guard = None) -> Reg:
         """Read the number of pending arrivals out of a state that an arrival returned.
         - `mbarrier.pending_count.b64 count, state` (PTX 7.0, sm_80 or later)
         """
     layout__v0: Mbarrier_pending_count_layout_v0
 class Mbarrier_pending_count_layout_v0:
-    def b64(self, count: Reg, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, count: Result, state: Value, /, *, pred: Guard = None) -> Reg:
         """Read the number of pending arrivals out of a state that an arrival returned.
         - `mbarrier.pending_count.layout::v0.b64 count, state` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_test_wait:
     acquire: Mbarrier_test_wait_acquire
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
         """
@@ -14013,20 +14015,20 @@ class Mbarrier_test_wait_acquire:
     cluster: Mbarrier_test_wait_acquire_scope
     cta: Mbarrier_test_wait_acquire_scope
 class Mbarrier_test_wait_acquire_scope:
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss
     shared__cta: Mbarrier_test_wait_ss
 class Mbarrier_test_wait_ss:
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_parity:
     acquire: Mbarrier_test_wait_acquire_2
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
         """
@@ -14039,20 +14041,20 @@ class Mbarrier_test_wait_acquire_2:
     cluster: Mbarrier_test_wait_scope
     cta: Mbarrier_test_wait_scope
 class Mbarrier_test_wait_scope:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss_2
     shared__cta: Mbarrier_test_wait_ss_2
 class Mbarrier_test_wait_ss_2:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_conditional:
     acquire: Mbarrier_test_wait_sem
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
@@ -14063,27 +14065,27 @@ class Mbarrier_test_wait_sem:
     cluster: Mbarrier_test_wait_scope_2
     cta: Mbarrier_test_wait_scope_2
 class Mbarrier_test_wait_scope_2:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_3
     shared__cta: Mbarrier_test_wait_ss_3
 class Mbarrier_test_wait_ss_3:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_test_wait_phase_type_primary:
     acquire: Mbarrier_test_wait_sem_2
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_2
     shared: Mbarrier_test_wait_ss_4
@@ -14093,56 +14095,56 @@ class Mbarrier_test_wait_sem_2:
     cta: Mbarrier_test_wait_scope_3
 class Mbarrier_test_wait_scope_3:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     shared: Mbarrier_test_wait_ss_4
     shared__cta: Mbarrier_test_wait_ss_4
 class Mbarrier_test_wait_ss_4:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_test_wait_relaxed:
     cluster: Mbarrier_test_wait_scope_4
     cta: Mbarrier_test_wait_scope_4
 class Mbarrier_test_wait_scope_4:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_5
     shared__cta: Mbarrier_test_wait_ss_5
 class Mbarrier_test_wait_ss_5:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_parity_ss:
-    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_primary_2:
     acquire: Mbarrier_test_wait_sem_3
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_3
     shared: Mbarrier_test_wait_ss_6
@@ -14152,49 +14154,49 @@ class Mbarrier_test_wait_sem_3:
     cta: Mbarrier_test_wait_scope_5
 class Mbarrier_test_wait_scope_5:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     shared: Mbarrier_test_wait_ss_6
     shared__cta: Mbarrier_test_wait_ss_6
 class Mbarrier_test_wait_ss_6:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_test_wait_relaxed_2:
     cluster: Mbarrier_test_wait_relaxed_scope
     cta: Mbarrier_test_wait_relaxed_scope
 class Mbarrier_test_wait_relaxed_scope:
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_7
     shared__cta: Mbarrier_test_wait_ss_7
 class Mbarrier_test_wait_ss_7:
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_ss_8:
-    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
         """
 class Mbarrier_try_wait:
     acquire: Mbarrier_try_wait_acquire
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
         """
@@ -14207,20 +14209,20 @@ class Mbarrier_try_wait_acquire:
     cluster: Mbarrier_try_wait_acquire_scope
     cta: Mbarrier_try_wait_acquire_scope
 class Mbarrier_try_wait_acquire_scope:
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss
     shared__cta: Mbarrier_try_wait_ss
 class Mbarrier_try_wait_ss:
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_parity:
     acquire: Mbarrier_try_wait_parity_acquire
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
         """
@@ -14233,20 +14235,20 @@ class Mbarrier_try_wait_parity_acquire:
     cluster: Mbarrier_try_wait_scope
     cta: Mbarrier_try_wait_scope
 class Mbarrier_try_wait_scope:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_2
     shared__cta: Mbarrier_try_wait_ss_2
 class Mbarrier_try_wait_ss_2:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_conditional:
     acquire: Mbarrier_try_wait_sem
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -14257,27 +14259,27 @@ class Mbarrier_try_wait_sem:
     cluster: Mbarrier_try_wait_scope_2
     cta: Mbarrier_try_wait_scope_2
 class Mbarrier_try_wait_scope_2:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_3
     shared__cta: Mbarrier_try_wait_ss_3
 class Mbarrier_try_wait_ss_3:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_primary:
     acquire: Mbarrier_try_wait_sem_2
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_try_wait_sem_2
     shared: Mbarrier_try_wait_ss_4
@@ -14287,56 +14289,56 @@ class Mbarrier_try_wait_sem_2:
     cta: Mbarrier_try_wait_scope_3
 class Mbarrier_try_wait_scope_3:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     shared: Mbarrier_try_wait_ss_4
     shared__cta: Mbarrier_try_wait_ss_4
 class Mbarrier_try_wait_ss_4:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_try_wait_parity_relaxed:
     cluster: Mbarrier_try_wait_scope_4
     cta: Mbarrier_try_wait_scope_4
 class Mbarrier_try_wait_scope_4:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_5
     shared__cta: Mbarrier_try_wait_ss_5
 class Mbarrier_try_wait_ss_5:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_parity_ss:
-    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_primary_2:
     acquire: Mbarrier_try_wait_sem_3
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_try_wait_sem_3
     shared: Mbarrier_try_wait_ss_6
@@ -14346,43 +14348,43 @@ class Mbarrier_try_wait_sem_3:
     cta: Mbarrier_try_wait_scope_5
 class Mbarrier_try_wait_scope_5:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     shared: Mbarrier_try_wait_ss_6
     shared__cta: Mbarrier_try_wait_ss_6
 class Mbarrier_try_wait_ss_6:
     @overload
-    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_try_wait_relaxed:
     cluster: Mbarrier_try_wait_relaxed_scope
     cta: Mbarrier_try_wait_relaxed_scope
 class Mbarrier_try_wait_relaxed_scope:
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_7
     shared__cta: Mbarrier_try_wait_ss_7
 class Mbarrier_try_wait_ss_7:
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_ss_8:
-    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
         """
@@ -14409,38 +14411,38 @@ class Membar_proxy:
 class Min:
     NaN: Min_NaN
     abs: Min_NaN_abs
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Min_ftz
     relu: Min_relu
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.type d, a, b` (PTX 1.0, any target)
         """
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -14452,53 +14454,53 @@ class Min:
     xorsign: Min_NaN_xorsign
 class Min_NaN:
     abs: Min_NaN_abs
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Min_NaN_xorsign
 class Min_NaN_abs:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Min_NaN_xorsign:
     abs: Min_NaN_xorsign_abs
 class Min_NaN_xorsign_abs:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_ftz:
     NaN: Min_ftz_NaN
     abs: Min_NaN_abs
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
@@ -14506,12 +14508,12 @@ class Min_ftz:
     xorsign: Min_ftz_NaN_xorsign
 class Min_ftz_NaN:
     abs: Min_NaN_abs
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
@@ -14520,22 +14522,22 @@ class Min_ftz_NaN:
 class Min_ftz_NaN_xorsign:
     abs: Min_ftz_NaN_xorsign_abs
 class Min_ftz_NaN_xorsign_abs:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_relu:
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
         - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -15506,63 +15508,63 @@ class Mma_f64_8:
     rz = rm
 class Mov:
     @overload
-    def b128(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
         - and 3 more forms
         """
     @overload
-    def b128(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
+    def b128(self, d: Result, a: Values, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b128(self, d: Values, a: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     @overload
-    def b16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
         - and 1 more forms
         """
     @overload
-    def b16(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Values, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b16(self, d: Values, a: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     @overload
-    def b32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
         - and 3 more forms
         """
     @overload
-    def b32(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Values, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b32(self, d: Values, a: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     @overload
-    def b64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
         - and 3 more forms
         """
     @overload
-    def b64(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
+    def b64(self, d: Result, a: Values, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b64(self, d: Values, a: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         """
     f64 = f32
-    def pred(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.pred d, a` (PTX 1.0, any target)
         """
@@ -15609,12 +15611,12 @@ class Movmatrix_sync_aligned:
 class Movmatrix_sync_aligned_m8n8:
     trans: Movmatrix_trans
 class Movmatrix_trans:
-    def b16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Transpose an 8x8 matrix in the registers of a warp.
         - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
         """
 class Mul:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
@@ -15624,7 +15626,7 @@ class Mul:
     """
     e4m3x4: Mul_dtype
     e5m2x4: Mul_dtype
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -15632,15 +15634,15 @@ class Mul:
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -15655,13 +15657,13 @@ class Mul:
     satfinite: Mul_rn_satfinite
     wide: Mul_wide
 class Mul_bf16x2:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2: Mul_bf16x2_bf16x2
 class Mul_bf16x2_bf16x2:
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
@@ -15674,7 +15676,7 @@ class Mul_dtype:
     e5m2x4: Mul_dtype_atype
     ue8m0x4: Mul_dtype_atype
 class Mul_dtype_atype:
-    def e2m1p4x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1p4x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
         """
@@ -15685,43 +15687,43 @@ class Mul_dtype_atype:
     e5m2x4 = e2m1p4x4
     ue8m0x4 = e2m1p4x4
 class Mul_f16x2:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2: Mul_f16x2_f16x2
 class Mul_f16x2_f16x2:
-    def bf16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_ftz:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Mul_ftz_sat
 class Mul_ftz_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Mul_mode:
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.mode.type d, a, b` (PTX 1.0, any target)
         """
@@ -15731,57 +15733,57 @@ class Mul_mode:
     u32 = s16
     u64 = s16
 class Mul_rnd:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Mul_rnd_ftz
     sat: Mul_rnd_ftz_sat
 class Mul_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Mul_rnd_ftz_sat
 class Mul_rnd_ftz_sat:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Mul_rn:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     e4m3x4: Mul_dtype
     e5m2x4: Mul_dtype
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -15793,15 +15795,15 @@ class Mul_rn_satfinite:
     e5m2x4: Mul_dtype
 class Mul_rz:
     bf16x2: Mul_rz_bf16x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -15810,17 +15812,17 @@ class Mul_rz:
 class Mul_rz_bf16x2:
     f32x2: Mul_rz_bf16x2_f32x2
 class Mul_rz_bf16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_rz_ftz:
     f16x2: Mul_rz_ftz_f16x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
@@ -15828,12 +15830,12 @@ class Mul_rz_ftz:
 class Mul_rz_ftz_f16x2:
     f32x2: Mul_rz_ftz_f16x2_f32x2
 class Mul_rz_ftz_f16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.rz.ftz.f16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_wide:
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul.wide.type d, a, b` (PTX 1.0, any target)
         """
@@ -15844,7 +15846,7 @@ class Mul24:
     hi: Mul24_mode
     lo: Mul24_mode
 class Mul24_mode:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply the low 24 bits of two integers and take 32 bits of the product.
         - `mul24.mode.type d, a, b` (PTX 1.0, any target)
         """
@@ -16094,25 +16096,25 @@ class Multimem_ld_reduce_order_scope:
 class Multimem_ld_reduce_add:
     acc__f16: Multimem_ld_reduce_acc_f16
     acc__f32: Multimem_ld_reduce_acc_f32
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
-    def f32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def s32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -16122,7 +16124,7 @@ class Multimem_ld_reduce_add:
     v4: Multimem_ld_reduce_v4_3
     v8: Multimem_ld_reduce_v8_3
 class Multimem_ld_reduce_acc_f16:
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
@@ -16169,7 +16171,7 @@ class Multimem_ld_reduce_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
 class Multimem_ld_reduce_acc_f32:
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
@@ -16277,7 +16279,7 @@ class Multimem_ld_reduce_v8_3:
     e5m2x2 = e4m3x2
     f16 = bf16
 class Multimem_ld_reduce_op:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -16290,17 +16292,17 @@ class Multimem_ld_reduce_global:
     or_: Multimem_ld_reduce_op
     xor: Multimem_ld_reduce_op
 class Multimem_ld_reduce_op_2:
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
-    def s32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -16360,25 +16362,25 @@ class Multimem_ld_reduce_v4_4:
 class Multimem_ld_reduce_add_2:
     acc__f16: Multimem_ld_reduce_add_acc_f16
     acc__f32: Multimem_ld_reduce_add_acc_f32
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
-    def f32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def s32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -16388,7 +16390,7 @@ class Multimem_ld_reduce_add_2:
     v4: Multimem_ld_reduce_add_v4
     v8: Multimem_ld_reduce_add_v8
 class Multimem_ld_reduce_add_acc_f16:
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
@@ -16435,7 +16437,7 @@ class Multimem_ld_reduce_v8_4:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
 class Multimem_ld_reduce_add_acc_f32:
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
@@ -16543,7 +16545,7 @@ class Multimem_ld_reduce_add_v8:
     e5m2x2 = e4m3x2
     f16 = bf16
 class Multimem_ld_reduce_op_3:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -16556,17 +16558,17 @@ class Multimem_ld_reduce_global_2:
     or_: Multimem_ld_reduce_op_3
     xor: Multimem_ld_reduce_op_3
 class Multimem_ld_reduce_global_op:
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
-    def s32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
@@ -17270,64 +17272,64 @@ class Nanosleep:
         - `nanosleep.u32 t` (PTX 6.3, sm_70 or later)
         """
 class Neg:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg.type d, a` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg{.ftz}.type d, a` (PTX 6.0, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Neg_ftz
-    def s16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg.type d, a` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def s8x4(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Neg_ftz:
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg{.ftz}.type d, a` (PTX 6.0, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Negate a number.
         - `neg{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Not:
-    def b16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Invert every bit, or a predicate.
         - `not.type d, a` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def pred(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Invert every bit, or a predicate.
         - `not.pred d, a` (PTX 1.0, any target)
         """
 class Or:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise or of two values, or of two predicates.
         - `or.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def pred(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise or of two values, or of two predicates.
         - `or.pred d, a, b` (PTX 1.0, any target)
         """
@@ -17341,7 +17343,7 @@ class Pmevent:
         - `pmevent.mask a` (PTX 3.0, any target)
         """
 class Popc:
-    def b32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Count the bits that are set.
         - `popc.type d, a` (PTX 2.0, any target)
         """
@@ -17400,11 +17402,11 @@ class Prmt:
     - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
     """
 class Prmt_b32:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Pick any four bytes out of two words, each by a selector.
         - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
         """
-    def b4e(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b4e(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Pick any four bytes out of two words, each by a selector.
         - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
         """
@@ -17439,7 +17441,7 @@ class Rcp:
     - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
 class Rcp_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the reciprocal of a number.
         - `rcp.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
@@ -17448,26 +17450,26 @@ class Rcp_approx:
     - `rcp`: Take the reciprocal of a number.
     """
 class Rcp_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the reciprocal of a number.
         - `rcp.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the reciprocal of a double, from its upper 32 bits.
         - `rcp.approx.ftz.f64 d, a` (PTX 2.1, any target)
         """
 class Rcp_rnd:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the reciprocal of a number.
         - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the reciprocal of a number.
         - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Rcp_rnd_ftz
 class Rcp_rnd_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the reciprocal of a number.
         - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
@@ -18080,41 +18082,41 @@ class Redux_sync:
     or_: Redux_sync_op
     xor: Redux_sync_op
 class Redux_sync_add:
-    def s32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
         """
     u32 = s32
 class Redux_sync_op:
-    def b32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op.b32 d, a, membermask` (PTX 7.0, sm_80 or later)
         """
 class Redux_sync_op_2:
     NaN: Redux_sync_op_NaN
     abs: Redux_sync_op_abs
-    def f32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
-    def s32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
         """
     u32 = s32
 class Redux_sync_op_NaN:
-    def f32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
 class Redux_sync_op_abs:
     NaN: Redux_sync_op_NaN
-    def f32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
 class Rem:
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the remainder of an integer division.
         - `rem.type d, a, b` (PTX 1.0, any target)
         """
@@ -18138,7 +18140,7 @@ class Rsqrt:
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
 class Rsqrt_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the reciprocal of the square root.
         Approximate the reciprocal square root of a double, from its upper 32 bits.
         - `rsqrt.approx{.ftz}.type d, a` (PTX 1.0, any target)
@@ -18149,14 +18151,14 @@ class Rsqrt_approx:
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
 class Rsqrt_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the reciprocal of the square root.
         Approximate the reciprocal square root of a double, from its upper 32 bits.
         - `rsqrt.approx{.ftz}.type d, a` (PTX 1.0, any target)
         """
     f64 = f32
 class Sad:
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add the absolute difference of two integers to a third.
         - `sad.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -18166,7 +18168,7 @@ class Sad:
     u32 = s16
     u64 = s16
 class Selp:
-    def b16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Select one of two values by a predicate.
         - `selp.type d, a, b, c` (PTX 1.0, any target)
         """
@@ -18209,14 +18211,14 @@ class Set_cmp:
     ftz: Set_cmp_ftz
     or_: Set_cmp_boolop
     s16: Set_cmp_dtype
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     s32: Set_cmp_dtype_2
     s8x4 = s16x2
     u16: Set_cmp_dtype
-    def u16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
@@ -18235,103 +18237,103 @@ class Set_cmp_boolop:
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_boolop_dtype_2
 class Set_cmp_boolop_bf16:
-    def b16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_bf16x2:
-    def bf16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_f16:
-    def b16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     b32 = b16
     b64 = b16
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16x2:
-    def f16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_f32:
-    def b16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
@@ -18346,187 +18348,187 @@ class Set_cmp_boolop_ftz:
     u16: Set_cmp_boolop_ftz_dtype
     u32: Set_cmp_boolop_ftz_dtype_2
 class Set_cmp_boolop_ftz_f16:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_ftz_f32:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_ftz_dtype:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_boolop_ftz_dtype_2:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_dtype:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_boolop_dtype_2:
-    def b16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16x2:
-    def bf16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_f16:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     b32 = b16
     b64 = b16
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16x2:
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_f32:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
@@ -18541,84 +18543,84 @@ class Set_cmp_ftz:
     u16: Set_cmp_ftz_dtype
     u32: Set_cmp_ftz_dtype_2
 class Set_cmp_ftz_f16:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_ftz_f32:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_ftz_dtype:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_ftz_dtype_2:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_dtype:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_dtype_2:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
@@ -18650,130 +18652,130 @@ class Set_cmp_boolop_2:
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_boolop_dtype_3
 class Set_cmp_boolop_bf16_2:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_f16_2:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_f32_2:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_dtype_3:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_bf16_2:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_f16_2:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_f32_2:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_dtype_3:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
@@ -18787,14 +18789,14 @@ class Set_cmp_3:
     ftz: Set_cmp_ftz
     or_: Set_cmp_boolop_3
     s16: Set_cmp_dtype
-    def s16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     s32: Set_cmp_dtype_4
     s8x4 = s16x2
     u16: Set_cmp_dtype
-    def u16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
@@ -18813,224 +18815,224 @@ class Set_cmp_boolop_3:
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_boolop_dtype_4
 class Set_cmp_boolop_bf16_3:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16_3:
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f32_3:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_dtype_4:
-    def bf16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16_3:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16_3:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f32_3:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_dtype_4:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
@@ -19043,7 +19045,7 @@ class Set_cmp_4:
     f32: Set_cmp_dtype_5
     or_: Set_cmp_boolop_4
     s32: Set_cmp_dtype_5
-    def u16x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
@@ -19057,42 +19059,42 @@ class Set_cmp_boolop_4:
     s32: Set_cmp_boolop_dtype_5
     u32: Set_cmp_boolop_dtype_5
 class Set_cmp_boolop_bf16_4:
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16_4:
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_dtype_5:
-    def u16(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16_4:
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16_4:
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_dtype_5:
-    def u16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
@@ -19131,45 +19133,45 @@ class Setp:
     num: Setp_cmp_2
 class Setp_cmp:
     and_: Setp_cmp_boolop
-    def b16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     ftz: Setp_cmp_ftz
     or_: Setp_cmp_boolop
-    def s16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -19177,98 +19179,98 @@ class Setp_cmp:
     u64 = u16
     xor: Setp_cmp_boolop
 class Setp_cmp_boolop:
-    def b16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     ftz: Setp_cmp_boolop_ftz
-    def s16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Setp_cmp_boolop_ftz:
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
 class Setp_cmp_ftz:
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
 class Setp_cmp_2:
     and_: Setp_cmp_boolop_2
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -19276,66 +19278,66 @@ class Setp_cmp_2:
     or_: Setp_cmp_boolop_2
     xor: Setp_cmp_boolop_2
 class Setp_cmp_boolop_2:
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     ftz: Setp_cmp_boolop_ftz
 class Setp_cmp_3:
     and_: Setp_cmp_boolop_3
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     ftz: Setp_cmp_ftz
     or_: Setp_cmp_boolop_3
-    def s16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -19343,38 +19345,38 @@ class Setp_cmp_3:
     u64 = u16
     xor: Setp_cmp_boolop_3
 class Setp_cmp_boolop_3:
-    def bf16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     ftz: Setp_cmp_boolop_ftz
-    def s16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def s16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
@@ -19383,7 +19385,7 @@ class Setp_cmp_boolop_3:
 class Setp_cmp_4:
     and_: Setp_cmp_boolop_4
     or_: Setp_cmp_boolop_4
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -19391,7 +19393,7 @@ class Setp_cmp_4:
     u64 = u16
     xor: Setp_cmp_boolop_4
 class Setp_cmp_boolop_4:
-    def u16(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
@@ -19404,7 +19406,7 @@ class Shf_direction:
     clamp: Shf_direction_mode
     wrap: Shf_direction_mode
 class Shf_direction_mode:
-    def b32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Shift two words joined into one, and take one word of the result (a funnel shift).
         - `shf.direction.mode.b32 d, a, b, c` (PTX 3.1, any target)
         """
@@ -19430,7 +19432,7 @@ class Shfl:
     - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
     """
 class Shfl_mode:
-    def b32(self, d: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
         """Exchange values between the lanes of a warp, on targets before sm_70.
         - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
         """
@@ -19440,19 +19442,19 @@ class Shfl_sync:
     idx: Shfl_sync_mode
     up: Shfl_sync_mode
 class Shfl_sync_mode:
-    def b32(self, d: Reg | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b32(self, d: Result | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
         """Exchange values between the lanes of a warp that a mask names.
         - `shfl.sync.mode.b32 d{|p}, a, b, c, membermask` (PTX 6.0, any target)
         """
 class Shl:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Shift to the left; counts beyond the width give zero.
         - `shl.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
 class Shr:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Shift to the right, filling with the sign if the type is signed.
         - `shr.type d, a, b` (PTX 1.0, any target)
         """
@@ -19467,13 +19469,13 @@ class Shr:
 class Sin:
     approx: Sin_approx
 class Sin_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the sine of an angle in radians.
         - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Sin_approx_ftz
 class Sin_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the sine of an angle in radians.
         - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
@@ -19491,11 +19493,11 @@ class Slct:
     u32: Slct_type
     u64: Slct_type
 class Slct_type:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Select one of two values by the sign of a third.
         - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
         """
-    def s32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Select one of two values by the sign of a third.
         - `slct.type.s32 d, a, b, c` (PTX 1.0, any target)
         """
@@ -19512,7 +19514,7 @@ class Slct_ftz:
     u32: Slct_ftz_type
     u64: Slct_ftz_type
 class Slct_ftz_type:
-    def f32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Select one of two values by the sign of a third.
         - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
         """
@@ -19850,28 +19852,28 @@ class Sqrt:
     rp: Sqrt_rnd
     rz: Sqrt_rnd
 class Sqrt_approx:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the square root.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_approx_ftz
 class Sqrt_approx_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the square root.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Sqrt_rnd:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the square root.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    def f64(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the square root.
         - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_rnd_ftz
 class Sqrt_rnd_ftz:
-    def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Take the square root.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
@@ -22433,13 +22435,13 @@ class St_weak:
     wb: St_cop
     wt: St_cop
 class Stackrestore:
-    def u32(self, a: Reg, /, *, pred: Guard = None) -> Reg:
+    def u32(self, a: Result, /, *, pred: Guard = None) -> Reg:
         """Set the stack pointer back to a value read before.
         - `stackrestore.type a` (PTX 7.3, sm_52 or later)
         """
     u64 = u32
 class Stacksave:
-    def u32(self, d: Reg, /, *, pred: Guard = None) -> Reg:
+    def u32(self, d: Result, /, *, pred: Guard = None) -> Reg:
         """Read the stack pointer.
         - `stacksave.type d` (PTX 7.3, sm_52 or later)
         """
@@ -22494,7 +22496,7 @@ class Stmatrix_trans_2:
     shared: Stmatrix_ss_2
     shared__cta: Stmatrix_ss_2
 class Sub:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
@@ -22512,7 +22514,7 @@ class Sub:
     """Subtract the second number from the first.
     - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -22525,7 +22527,7 @@ class Sub:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -22563,13 +22565,13 @@ class Sub:
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 4 more forms
     """
-    def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
@@ -22589,18 +22591,18 @@ class Sub:
     u64 = s16
     u8x4 = s8x4
 class Sub_cc:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and keep the borrow.
         - `sub.cc.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and keep the borrow.
         - `sub.cc.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Sub_dtype:
-    def e2m1p4x4(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def e2m1p4x4(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
         """
@@ -22611,49 +22613,49 @@ class Sub_dtype:
     e5m2x4 = e2m1p4x4
     ue8m0x4 = e2m1p4x4
 class Sub_f32:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def bf16(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
         """
     f16 = bf16
 class Sub_f32x2:
-    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     bf16x2: Sub_f32x2_atype
     f16x2: Sub_f32x2_atype
 class Sub_f32x2_atype:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_ftz:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Sub_ftz_sat
 class Sub_ftz_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
@@ -22666,24 +22668,24 @@ class Sub_rnd:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Sub_rnd_ftz
     sat: Sub_rnd_sat
 class Sub_rnd_ftz:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Sub_rnd_ftz_sat
 class Sub_rnd_ftz_sat:
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
@@ -22693,14 +22695,14 @@ class Sub_rnd_sat:
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
 class Sub_rn:
-    def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     e4m3x4: Sub_dtype
     e5m2x4: Sub_dtype
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -22713,7 +22715,7 @@ class Sub_rn:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -22721,7 +22723,7 @@ class Sub_rn:
     sat: Sub_rn_sat
     satfinite: Sub_rn_satfinite
 class Sub_rn_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -22743,7 +22745,7 @@ class Sub_rz:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
-    def f64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
@@ -22752,17 +22754,17 @@ class Sub_rz:
 class Sub_rz_bf16x2:
     f32x2: Sub_rz_bf16x2_f32x2
 class Sub_rz_bf16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_rz_ftz:
     f16x2: Sub_rz_ftz_f16x2
-    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
-    def f32x2(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
@@ -22770,12 +22772,12 @@ class Sub_rz_ftz:
 class Sub_rz_ftz_f16x2:
     f32x2: Sub_rz_ftz_f16x2_f32x2
 class Sub_rz_ftz_f16x2_f32x2:
-    def f32x2(self, d: Reg, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_sat:
-    def f16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
@@ -22784,33 +22786,33 @@ class Sub_sat:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub.sat.s32 d, a, b` (PTX 1.0, any target)
         """
-    def s8x4(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u8x4 = s8x4
 class Subc:
     cc: Subc_cc
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and the borrow of the instruction before.
         - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and the borrow of the instruction before.
         - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Subc_cc:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and the borrow of the instruction before.
         - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
-    def s64(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two integers and the borrow of the instruction before.
         - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
@@ -22836,7 +22838,7 @@ class Suld_b_geom:
     v2: Suld_b_geom_v2
     v4: Suld_b_geom_v4
 class Suld_b_geom_type:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
         """
@@ -22850,7 +22852,7 @@ class Suld_b_geom_cache:
     v2: Suld_b_geom_cache_v2
     v4: Suld_b_geom_cache_v4
 class Suld_b_geom_cache_type:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
         """
@@ -22928,7 +22930,7 @@ class Suld_b_geom_2:
     v2: Suld_b_geom_v2_2
     v4: Suld_b_geom_v4_2
 class Suld_b_geom_type_2:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -22942,7 +22944,7 @@ class Suld_b_geom_cache_2:
     v2: Suld_b_geom_cache_v2_2
     v4: Suld_b_geom_cache_v4_2
 class Suld_b_geom_cache_type_2:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -23017,22 +23019,22 @@ class Suq:
     memory_layout: Suq_memory_layout
     width: Suq_query_2
 class Suq_array_size:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a surface.
         - `suq.query.b32 d, [a]` (PTX 4.1, any target)
         """
 class Suq_query:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a surface.
         - `suq.query.b32 d, [a]` (PTX 2.1, any target)
         """
 class Suq_query_2:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a surface.
         - `suq.query.b32 d, [a]` (PTX 1.5, any target)
         """
 class Suq_memory_layout:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a surface.
         - `suq.query.b32 d, [a]` (PTX 4.2, any target)
         """
@@ -23388,7 +23390,7 @@ class Szext:
     clamp: Szext_mode
     wrap: Szext_mode
 class Szext_mode:
-    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Extend a value from its low n bits, with the sign or with zeros.
         - `szext.mode.type d, a, b` (PTX 7.6, sm_70 or later)
         """
@@ -23396,12 +23398,12 @@ class Szext_mode:
 class Tanh:
     approx: Tanh_approx
 class Tanh_approx:
-    def bf16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the hyperbolic tangent.
         - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
-    def f16(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the hyperbolic tangent.
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
@@ -26099,7 +26101,7 @@ class Testp:
     number: Testp_op
     subnormal: Testp_op
 class Testp_op:
-    def f32(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def f32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
         - `testp.op.type p, a` (PTX 2.0, any target)
         """
@@ -26783,27 +26785,27 @@ class Txq:
     num_samples: Txq_query_2
     width: Txq_query_4
 class Txq_query:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.query.b32 d, [a]` (PTX 1.5, any target)
         """
 class Txq_query_2:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.query.b32 d, [a]` (PTX 4.1, any target)
         """
 class Txq_query_3:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.query.b32 d, [a]` (PTX 2.1, any target)
         """
 class Txq_query_4:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.query.b32 d, [a]` (PTX 1.5, any target)
         """
 class Txq_force_unnormalized_coords:
-    def b32(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.force_unnormalized_coords.b32 d, [a]` (PTX 2.2, any target)
         """
@@ -26812,7 +26814,7 @@ class Txq_level:
     height: Txq_level_query
     width: Txq_level_query
 class Txq_level_query:
-    def b32(self, d: Reg, a: Name, lod: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Name, lod: Value, /, *, pred: Guard = None) -> Reg:
         """Ask for a property of a texture or a sampler.
         - `txq.level.query.b32 d, [a], lod` (PTX 4.3, any target)
         """
@@ -26834,12 +26836,12 @@ class Vabsdiff_dtype_atype:
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vabsdiff_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -26848,12 +26850,12 @@ class Vabsdiff_dtype_atype_btype:
     sat: Vabsdiff_dtype_atype_btype_sat
     """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third."""
 class Vabsdiff_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -26875,15 +26877,15 @@ class Vabsdiff2_dtype_atype:
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -26903,15 +26905,15 @@ class Vabsdiff4_dtype_atype:
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -26933,12 +26935,12 @@ class Vadd_dtype_atype:
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vadd_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -26947,12 +26949,12 @@ class Vadd_dtype_atype_btype:
     sat: Vadd_dtype_atype_btype_sat
     """Add two bytes, halves or words, and perhaps combine the sum with a third operand."""
 class Vadd_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -26974,15 +26976,15 @@ class Vadd2_dtype_atype:
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27002,15 +27004,15 @@ class Vadd4_dtype_atype:
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27030,15 +27032,15 @@ class Vavrg2_dtype_atype:
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27058,15 +27060,15 @@ class Vavrg4_dtype_atype:
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27090,7 +27092,7 @@ class Vmad_dtype_atype:
     - and 1 more forms
     """
 class Vmad_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -27102,7 +27104,7 @@ class Vmad_dtype_atype_btype:
     """
     sat: Vmad_dtype_atype_btype_sat
     """Multiply two bytes, halves or words, add a third operand, and scale the result."""
-    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -27110,35 +27112,35 @@ class Vmad_dtype_atype_btype:
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     sat: Vmad_dtype_atype_btype_po_sat
     """Multiply two bytes, halves or words, add a third operand, and scale the result."""
-    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
-    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - and 1 more forms
         """
-    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -27163,12 +27165,12 @@ class Vmax_dtype_atype:
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmax_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27177,12 +27179,12 @@ class Vmax_dtype_atype_btype:
     sat: Vmax_dtype_atype_btype_sat
     """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand."""
 class Vmax_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27204,15 +27206,15 @@ class Vmax2_dtype_atype:
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27232,15 +27234,15 @@ class Vmax4_dtype_atype:
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27262,12 +27264,12 @@ class Vmin_dtype_atype:
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmin_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27276,12 +27278,12 @@ class Vmin_dtype_atype_btype:
     sat: Vmin_dtype_atype_btype_sat
     """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand."""
 class Vmin_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27303,15 +27305,15 @@ class Vmin2_dtype_atype:
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27331,15 +27333,15 @@ class Vmin4_dtype_atype:
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27366,12 +27368,12 @@ class Vote:
     - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
     """
 class Vote_mode:
-    def pred(self, p: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a predicate over a warp, on targets before sm_70.
         - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
         """
 class Vote_ballot:
-    def b32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a predicate over a warp, on targets before sm_70.
         - `vote.ballot.b32 d, a` (PTX 2.0, any target; gone from sm_70 on in PTX 6.4 and later)
         """
@@ -27381,12 +27383,12 @@ class Vote_sync:
     ballot: Vote_sync_ballot
     uni: Vote_sync_mode
 class Vote_sync_mode:
-    def pred(self, p: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, p: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a predicate over the lanes of a warp that a mask names.
         - `vote.sync.mode.pred p, a, membermask` (PTX 6.0, any target)
         """
 class Vote_sync_ballot:
-    def b32(self, d: Reg, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
+    def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a predicate over the lanes of a warp that a mask names.
         - `vote.sync.ballot.b32 d, a, membermask` (PTX 6.0, any target)
         """
@@ -27428,12 +27430,12 @@ class Vset_atype_btype:
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
 class Vset_atype_btype_compare:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Compare two bytes, halves or words, and perhaps combine the truth with a third operand.
         - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
         - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two bytes, halves or words, and perhaps combine the truth with a third operand.
         - `vset.atype.btype.compare.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27471,11 +27473,11 @@ class Vset2_atype_btype:
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset2_atype_btype_compare:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two pairs of 16-bit integers.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two pairs of 16-bit integers.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27511,11 +27513,11 @@ class Vset4_atype_btype:
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset4_atype_btype_compare:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare four pairs of bytes.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare four pairs of bytes.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27540,12 +27542,12 @@ class Vshl_dtype_atype_u32:
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshl_dtype_atype_u32_mode:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27583,12 +27585,12 @@ class Vshr_dtype_atype_u32:
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshr_dtype_atype_u32_mode:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27623,12 +27625,12 @@ class Vsub_dtype_atype:
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vsub_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27637,12 +27639,12 @@ class Vsub_dtype_atype_btype:
     sat: Vsub_dtype_atype_btype_sat
     """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand."""
 class Vsub_dtype_atype_btype_sat:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -27664,15 +27666,15 @@ class Vsub2_dtype_atype:
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub2_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -27692,15 +27694,15 @@ class Vsub4_dtype_atype:
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub4_dtype_atype_btype:
-    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
+    def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -29254,13 +29256,13 @@ class Wmma_store_ss_7:
         """
     f32 = f16
 class Xor:
-    def b16(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise exclusive or of two values, or of two predicates.
         - `xor.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
-    def pred(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
+    def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Take the bitwise exclusive or of two values, or of two predicates.
         - `xor.pred d, a, b` (PTX 1.0, any target)
         """

@@ -2,7 +2,8 @@
 
 An operator takes the next temporary. Where its result is assigned to a register at once, `r[7] = a + b`, the
 instruction is written into that register instead, and the temporary is there for the next one. So the temporaries are
-those of the instructions whose results have no other name, in the order in which they are emitted.
+those of the instructions whose results have no other name, in the order in which they are emitted. A result that the
+next one cannot hold waits for its assignment.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Exact:
             self._last = self._result = None
             return into
         self._check, spelling = self._trace.check, self._trace.take_spelling()
-        if self._taken < len(self._temps):
+        if self._taken < len(self._temps) and _fits(_written(words, dtype), self._temps[self._taken].dtype):
             result = self._temps[self._taken]
             self._taken += 1
             self._trace.emit(words, (result, *operands))
@@ -108,6 +109,18 @@ class Exact:
         self._last, self._result = (node if isinstance(node, Instruction) else None), result
         if spelling is not None and self._last is not None:
             self._pending = Pending(spelling, scope, self._last, scope.sites[-1])
+        return result
+
+    def compute(self, words: tuple[str, ...], operands: Sequence[object], guard: object) -> Reg:
+        """Emit an instruction that names no destination: it writes the next temporary."""
+        self._refuse_unplaced()
+        self._spell_temporary()
+        if self._taken == len(self._temps):
+            raise no_temporary(otherwise="write the destination in the place of ...")
+        result = self._temps[self._taken]
+        self._taken += 1
+        self._trace.emit(words, (result, *operands), guard)
+        self._last = self._result = None
         return result
 
     def assign(self, destination: Reg, value: object) -> bool:
@@ -174,6 +187,15 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
     if words[0] == "setp":
         return "pred"
     return f"{dtype.checked[0]}{2 * dtype.bits}" if "wide" in words else dtype.checked
+
+
+@lru_cache(maxsize=256)
+def _fits(written: str, temporary: PtxType) -> bool:
+    """Tell whether a temporary may hold what an instruction writes; if not, only an assignment can say what does."""
+    kind = from_name(written)
+    if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
+        return False
+    return kind.is_float == temporary.is_float or "bits" in {kind.kind, temporary.kind}
 
 
 @lru_cache(maxsize=64)

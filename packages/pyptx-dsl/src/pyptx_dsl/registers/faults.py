@@ -64,10 +64,12 @@ def _advice(operation: str, left: Handle, right: object) -> str:
     return "operands are registers and numbers"
 
 
-def no_temporary(where: str | None = None) -> OperandError:
+def no_temporary(
+    where: str | None = None, *, otherwise: str = "assign the result to a register: r[i] = …"
+) -> OperandError:
     """Return the error for a result that no temporary is left for, at the operator's line or the running one."""
     return OperandError(
-        "ptx.expr has no temporary left for what this operator computes",
+        "ptx.expr has no temporary left for this result, or one of another type",
         where=where,
-        hint="name one more in temps=(…), in the order of emission, or assign the result to a register: r[i] = …",
+        hint=f"name one more in temps=(…), in the order of emission, or {otherwise}",
     )

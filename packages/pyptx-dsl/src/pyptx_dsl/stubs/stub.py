@@ -41,6 +41,7 @@ takes most modifiers in any order, and `ptx.inst["add.sat.rn.f32"]` spells what 
 """
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import SupportsFloat, SupportsIndex, TypeAlias, overload
 
 from pyptx_dsl.instructions.dotted import Inst
@@ -55,6 +56,7 @@ Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
 Values: TypeAlias = Sequence[Value] | RegArray | Operand
 TwoResults: TypeAlias = PipeRef | Operand | str
 NoResult: TypeAlias = Operand | str
+Result: TypeAlias = Reg | EllipsisType
 Guard: TypeAlias = Reg | None
 
 '''
@@ -181,7 +183,8 @@ def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
 def _parameters(way: Signature) -> str:
     if not way:
         return "*, "
-    spelt = (f"{each.name}: {each.type}{' = ...' if each.optional else ''}" for each in way)
+    types = [way[0].type.replace("Reg", "Result", 1), *(each.type for each in way[1:])]
+    spelt = [f"{each.name}: {of}{' = ...' if each.optional else ''}" for each, of in zip(way, types, strict=True)]
     return f"{', '.join(spelt)}, /, *, "
 
 
