@@ -12,7 +12,7 @@ from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
-REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n"
+REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n\t.reg .b64 %rd<9>;\n"
 
 
 def module(body: str) -> str:

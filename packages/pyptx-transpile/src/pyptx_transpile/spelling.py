@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.registers.exact import operation_of
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -22,8 +23,20 @@ OPERATORS = {
     "xor": "^",
     "shl": "<<",
     "shr": ">>",
+    "rem": "%",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "neg": "-",
+    "not": "~",
 }
-"""The operators of Python by the first word of what they emit."""
+"""The operators of Python by the operation that they emit, of `setp` by its relation."""
+
+_UNARY = frozenset({"neg", "not"})
+_NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # which operators emit `5 - r` in this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +71,39 @@ def banks_of(body: Body) -> Banks:
     return Banks({name: bank for name, bank in found.items() if name not in hidden})
 
 
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What operators emit in one body: the types of its registers, and how the module spells what is done with them."""
+
+    banks: Banks
+    spelled: dict[str, dict[str, str]]
+
+    def operator(self, node: nodes.Instruction) -> str | None:
+        """Return the operation of an instruction that an operator emits, exactly so; None for every other one."""
+        found = operation(node, self.banks)
+        if found is None or self.spelled[found[1]].get(found[0]) != ".".join(node.opcode):
+            return None
+        return found[0]
+
+
 def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
     """Return the operation of an instruction that an operator may emit, and the type of what it is applied to."""
-    if node.opcode[0] not in OPERATORS or node.guard is not None or len(node.operands) != 3:
+    name = operation_of(".".join(node.opcode))
+    if name not in OPERATORS or node.guard is not None or len(node.operands) != 3 - (name in _UNARY):
         return None
     destination, *sources = node.operands
     types = [banks.type_of(each) for each in sources]
-    if banks.type_of(destination) is None or not any(types):
+    if banks.type_of(destination) is None or "pred" in types:
         return None
     for source, dtype in zip(sources, types, strict=True):
         if dtype is None and not isinstance(source, tree.Immediate):
             return None
-    dtype = types[0] or types[1]
-    if dtype is None or (None not in types and types[0] != types[1] and node.opcode[0] not in {"shl", "shr"}):
+    if types[0] is None and name not in _NUMBER_FIRST:
         return None
-    return node.opcode[0], dtype
+    dtype = types[0] or types[1]
+    if dtype is None or (None not in types and types[0] != types[-1] and name not in {"shl", "shr"}):
+        return None
+    return name, dtype
 
 
 def spelled(row: Row) -> dict[str, dict[str, str]]:

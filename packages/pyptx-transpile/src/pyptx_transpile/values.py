@@ -81,12 +81,13 @@ class Values:
 
     def vector(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> str:
         """Return a list of operands; registers that follow each other in a bank are a slice of it."""
-        parts = list(self._parts(elements, opcode))
+        parts = list(self.parts(elements, opcode))
         if len(parts) == 1 and parts[0].startswith("*"):
             return parts[0][1:]
         return f"[{', '.join(parts)}]"
 
-    def _parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> Iterator[str]:
+    def parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...] = ()) -> Iterator[str]:
+        """Yield the elements of a list; of registers that follow each other in a bank, a slice: `*r[4:12]`."""
         at = 0
         while at < len(elements):
             run = self._run(elements, at)

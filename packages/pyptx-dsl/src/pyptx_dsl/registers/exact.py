@@ -195,7 +195,7 @@ def _fits(written: str, temporary: PtxType) -> bool:
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False
-    return kind.is_float == temporary.is_float or "bits" in {kind.kind, temporary.kind}
+    return kind.is_float == temporary.is_float or temporary.kind == "bits"
 
 
 @lru_cache(maxsize=64)
@@ -203,7 +203,7 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
     """Return the opcodes in a text by the operation that each spells; raise OperandError for what no operator emits."""
     found = dict[str, tuple[str, ...]]()
     for opcode in opcodes.split():
-        operation = _operation(opcode)
+        operation = operation_of(opcode)
         if operation is None:
             raise OperandError(
                 f"spelling: {opcode!r} is what no operator emits", hint="write opcodes, as in 'add.s32 setp.lt.s32'"
@@ -216,7 +216,8 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _operation(opcode: str) -> str | None:
+@lru_cache(maxsize=1024)
+def operation_of(opcode: str) -> str | None:
     """Return the operation that an opcode spells, of `setp` its relation; None if no operator emits it."""
     first, _, rest = opcode.partition(".")
     if first == "setp":

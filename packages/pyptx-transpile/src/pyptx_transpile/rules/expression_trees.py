@@ -1,0 +1,172 @@
+"""Instructions as expressions: which results are written where they are used, in the order of the instructions.
+
+Python evaluates the operands of a call from the left to the right, and then the call. So an instruction can stand in
+the place of its result where what is in front of it in the text stands in front of it in the expression: the sources of
+an instruction may be the last expressions before it, in their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.naming import to_python
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.rows import Body
+    from pyptx_transpile.spelling import Operations
+
+__all__ = ["Tree", "Trees"]
+
+_WIDEST = 100  # columns of a statement, by estimate; what is wider takes two lines, and saves none
+_MOST_INSTRUCTIONS = 8  # in one expression
+_LONGEST_VECTOR = 3  # elements of a list in which expressions may stand; longer ones are slices of banks
+_OF_CALL = len("ptx.inst.()")
+_OF_ADDRESS = len("ptx.addr()")
+
+
+@dataclass(slots=True)
+class Tree:
+    """A statement: the place of its last instruction, and what is written for its sources, by their registers.
+
+    `operator` is the operation if an operator says it. `width` is about how many columns it takes, `size` how many
+    instructions it has.
+    """
+
+    at: int
+    result: str | None
+    operator: str | None
+    width: int
+    inner: dict[str, Tree] = field(default_factory=dict[str, "Tree"])
+    size: int = 1
+
+    def temporaries(self) -> Iterator[int]:
+        """Yield the places of the inner instructions in the order in which Python evaluates them: that of the text."""
+        for each in self.inner.values():
+            yield from each.temporaries()
+            yield each.at
+
+
+class Trees:
+    """Makes statements of the instructions of one body, each as large as it may be."""
+
+    def __init__(self, body: Body, operations: Operations) -> None:
+        """Find out which registers have one use."""
+        self._body, self._operations = body, operations
+        self._once = _used_once(body)
+
+    def statements(self, places: range) -> list[Tree | None]:
+        """Return the statements of a row of instructions; None for what is no instruction."""
+        done: list[Tree | None] = []
+        for at in places:
+            node = self._body.instruction(at)
+            if node is None:
+                done.append(None)
+                continue
+            one = self._alone(at, node)
+            if not self._body.deviates(at):
+                self._take_in(one, node, done)
+            done.append(one)
+        return done
+
+    def _alone(self, at: int, node: nodes.Instruction) -> Tree:
+        """Return an instruction as a statement of its own; it has a result if it may stand inside another one."""
+        operator = self._operations.operator(node)
+        known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
+        result = node.operands[0] if known and not self._body.deviates(at) else None
+        width = len(" + ") + sum(map(_width, node.operands[1:])) if operator else _call_width(node)
+        return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
+
+    def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None]) -> None:
+        """Write the last statements into a new one, as many as are its sources in their order."""
+        sources = list(_places(node))
+        taken: list[Tree] = []
+        while done and sources:
+            last = done[-1]
+            if last is None or last.result is None or last.result not in self._once or last.result not in sources:
+                break
+            wider = one.width + last.width - len(last.result) + len("()")
+            if wider > _WIDEST or one.size + last.size > _MOST_INSTRUCTIONS:
+                break
+            del sources[sources.index(last.result) :]
+            one.width, one.size = wider, one.size + last.size
+            taken.append(last)
+            done.pop()
+        one.inner = {each.result: each for each in reversed(taken) if each.result is not None}
+
+
+def _used_once(body: Body) -> set[str]:
+    """Return the registers that one instruction writes and one other reads."""
+    writes: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
+    for at in range(body.start, body.end):
+        node = body.instruction(at)
+        if node is None:
+            continue
+        if node.guard is not None:
+            uses[node.guard.register] += 1
+        for number, operand in enumerate(node.operands):
+            names = list(_registers(operand))
+            uses.update(names)
+            if number == 0 and isinstance(operand, tree.Register):
+                writes.update(names)
+    return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
+
+
+def _registers(operand: tree.Operand) -> Iterator[str]:
+    match operand:
+        case tree.Register(name) | tree.Symbol(name):
+            yield name
+        case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
+            for part in parts:
+                yield from _registers(part)
+        case tree.Pair(first, second):
+            yield from _registers(first)
+            yield from _registers(second)
+        case tree.Address(base=inner) | tree.Negated(inner) | tree.Unified(inner):
+            yield from _registers(inner)
+        case _:
+            return
+
+
+def _places(node: nodes.Instruction) -> Iterator[str]:
+    """Yield the registers of an instruction in whose place an expression may stand, in the order of the text."""
+    for number, operand in enumerate(node.operands):
+        match operand:
+            case tree.Register(name) if number:
+                yield name
+            case tree.Address(base=tree.Register(name)):
+                yield name
+            case tree.Vector(elements) if number and len(elements) <= _LONGEST_VECTOR:
+                yield from (each.name for each in elements if isinstance(each, tree.Register))
+            case _:
+                pass
+
+
+def _width(operand: tree.Operand) -> int:
+    """Return about how many columns an operand takes."""
+    match operand:
+        case tree.Register(name) | tree.Symbol(name) | tree.Immediate(name):
+            return len(name) + 1
+        case tree.Address(base, offset):
+            return _OF_ADDRESS + _width(base) + (0 if offset is None else len(", ") + _width(offset))
+        case tree.Vector(elements):
+            return len("[]") + sum(len(", ") + _width(each) for each in elements[:_LONGEST_VECTOR])
+        case _:
+            return 2 * _OF_ADDRESS
+
+
+def _call_width(node: nodes.Instruction) -> int:
+    guard = 0 if node.guard is None else len(", pred=~") + len(node.guard.register)
+    return _opcode_width(node.opcode) + guard + sum(len(", ") + _width(each) for each in node.operands)
+
+
+@lru_cache(maxsize=4096)
+def _opcode_width(opcode: tuple[str, ...]) -> int:
+    return _OF_CALL + len(".".join(map(to_python, opcode)))
