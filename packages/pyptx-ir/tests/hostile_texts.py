@@ -51,6 +51,7 @@ LONG: dict[str, Callable[[], str]] = {
     "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,
     "modifiers": lambda: f"{OPEN}add{'.s32' * 8000} %r1, %r1, %r1;\n}}",
     "modifiers with blanks": lambda: f"{OPEN}mov.b32 {'.b8 ' * 100_000};\n}}",
+    "lines of a section that share one": lambda: f"{HEAD}.section .debug_info {{\n{'.b8 111' * 6000}\n}}\n",
     "entries": lambda: HEAD + "".join(f".entry k{i}() {{ ret; }}\n" for i in range(4000)),
     "entries that call": lambda: (
         f"{HEAD}.func f() {{ ret; }}\n" + "".join(f".entry k{i}() {{ call f; ret; }}\n" for i in range(4000))
