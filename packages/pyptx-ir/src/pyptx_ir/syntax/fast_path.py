@@ -66,8 +66,8 @@ _ORDINARY = re.compile(
     r")|",
     re.ASCII,
 )
-# Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so that
-# statements that share a line are each looked at once.
+# Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
+# that statements which share a line are each looked at once.
 _LINE = re.compile(
     rf"({TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([\w$+\-.]++(?:[ \t]*+,[ \t]*+[\w$+\-.]++)*+){_END_OF_LINE})"
     rf"|({_LABEL}))|",
