@@ -1,0 +1,129 @@
+"""Rules that are wrong at a few sites: each is withdrawn there and nowhere else, and the bytes are right.
+
+By default a share of the corpus, all of it with `PYPTX_KERNELS=all`: at least 300 wrong rewrites.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyptx.codegen import transpile
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.syntax import decode, encode, parse
+from pyptx_ir.syntax.style import learn, stripped
+from pyptx_transpile.plan import planned
+from pyptx_transpile.rows import Row
+
+from .corpus_modules import BY_HAND, CORPUS, refused
+from .test_codegen import module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.page import Page
+    from pyptx_transpile.plan import Claim, Plan, Slot
+    from pyptx_transpile.rows import Body
+
+WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
+SHARE, LEAST = (1, 300) if WHOLE else (12, 25)
+SITES = 3  # of a module at most
+NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
+Key = tuple[str, int, int]
+
+
+class Mutant:
+    """The rules, wrong at chosen sites; `planted` are those at which something was written that is wrong."""
+
+    def __init__(self, sites: frozenset[Key], chance: random.Random) -> None:
+        self.planted: set[Key] = set()
+        self._sites, self._chance = sites, chance
+
+    def rules(self) -> list[SugarRule]:
+        return [replace(rule, find=self._found(rule)) for rule in manager().sugar_rules()]
+
+    def _found(self, rule: SugarRule) -> Callable[[Body, Plan], Iterator[Claim]]:
+        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+            for claim in rule.find(body, plan):
+                yield self._wrong(claim) if claim.key in self._sites else claim
+
+        return find
+
+    def _wrong(self, claim: Claim) -> Claim:
+        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+            first = len(printer.page.lines)
+            claim.write(printer, slots)
+            if self._spoil(printer.page, first):
+                self.planted.add(claim.key)
+
+        return replace(claim, write=write)
+
+    def _spoil(self, page: Page, first: int) -> bool:
+        """Change one of the lines that a claim has written by itself; tell whether there was one to change."""
+        owner = page.owners[first]
+        own = [at for at in range(first, len(page.lines)) if page.owners[at] is owner]
+        self._chance.shuffle(own)
+        for at in own:
+            line = page.lines[at]
+            ways = [self._renumbered, self._negated, self._doubled]
+            self._chance.shuffle(ways)
+            for way in ways:
+                changed = way(line)
+                if changed != line:
+                    page.lines[at] = changed
+                    return True
+        return False
+
+    def _renumbered(self, line: str) -> str:
+        found = list(NUMBER.finditer(line)) if "ptx." in line and '"' not in line else []
+        if not found:
+            return line
+        one = self._chance.choice(found)
+        return f"{line[: one.start()]}{int(one[0]) + 1}{line[one.end() :]}"
+
+    @staticmethod
+    def _negated(line: str) -> str:
+        return line.replace("pred=p", "pred=~p", 1) if "pred=p" in line else line.replace("(~p", "(p", 1)
+
+    @staticmethod
+    def _doubled(line: str) -> str:
+        """Write a statement twice, if it is one that emits something."""
+        text = line.strip()
+        if not text.startswith("ptx.inst.") or not text.endswith(")"):
+            return line
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            return line
+        return f"{line}; {text}"
+
+
+def sites(path: Path, chance: random.Random) -> frozenset[Key]:
+    """Return some of the claims that rules make on a module."""
+    tree = parse(decode(path.read_bytes()))
+    row = Row(stripped(tree, learn(tree)))
+    rules = manager().sugar_rules()
+    keys = [claim.key for body in row.bodies() for claim in planned(body, rules).claims()]
+    return frozenset(chance.sample(keys, min(SITES, len(keys))))
+
+
+def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
+    planted = 0
+    for path in sorted(CORPUS.glob("*/*.ptx"))[::SHARE]:
+        if path.parent.name == BY_HAND:
+            continue
+        chance = random.Random(path.name)
+        mutant = Mutant(sites(path, chance), chance)
+        done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
+        assert len(done.withdrawn) == len(mutant.planted), (path.name, done.withdrawn)
+        assert sorted(one.rule for one in done.withdrawn) == sorted(rule for rule, _, _ in mutant.planted), path.name
+        assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
+        planted += len(mutant.planted)
+    assert planted >= LEAST
