@@ -167,6 +167,15 @@ def test_a_reader_that_goes_away_ends_the_command_without_a_word(tmp_path: Path)
         assert process.returncode == READER_GONE
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let the programs that a test starts see interrupts, also where a shell began the tests in its background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) -> None:
     for name, text in (("a.ptx", GOOD), ("b.ptx", BAD)):
