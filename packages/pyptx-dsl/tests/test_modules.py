@@ -524,7 +524,7 @@ def test_registers_live_in_one_function() -> None:
         (lambda m: m.entry("f", maxtnid=1), KeywordError, "maxntid"),
         (lambda m: (m.entry("f"), m.entry("f")), DuplicateNameError, "'f'"),
         (lambda m: m.entry(lambda: None), OperandError, "comes first"),
-        (lambda m: m.entry("f")(lambda x: x), CallError, "without arguments"),
+        (lambda m: m.entry("f")(lambda x: x), CallError, "1 arguments, the function 0 parameters"),
         (lambda m: m.entry("f")(3), CallError, "not 3"),
         (lambda m: m.global_("my table", u32), OperandError, "'my table' is no name"),
         (lambda m: m.alias("f", "2g"), OperandError, "'2g' is no name"),

@@ -9,6 +9,7 @@ import pytest
 from pyptx_transpile import transpile
 from pyptx_transpile.mangled import plain
 from pyptx_transpile.rules.mangled_names import NAMES
+from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
@@ -19,7 +20,10 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not NAMES], ids=lambda rule: rule.name)
+NAMINGS = (NAMES, SPECIAL)  # they claim no statements
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in NAMINGS], ids=lambda rule: rule.name)
 def test_the_example_is_what_the_rule_does(rule: object) -> None:
     (one,) = [each for each in RULES if each is rule]
     done = transpile(module(one.before), RULES)
@@ -44,10 +48,47 @@ def test_functions_are_called_as_in_cpp() -> None:
     assert "def ZN4mine5scaleIfLi3EEEvPT_i() -> None:" in transpile(source).text
 
 
+def test_special_registers_are_functions_where_the_rule_is_used() -> None:
+    source = module(SPECIAL.before)
+    assert SPECIAL.after in transpile(source, (SPECIAL,)).text
+    assert 'ptx.inst.mov.u32(r[1], "%tid.x")' in transpile(source).text
+
+
+def test_names_are_variables_where_they_are_known() -> None:
+    source = (
+        ".version 8.0\n.target sm_90\n.address_size 64\n\n.shared .b8 _ZN3M124smemE[64];\n.shared .b8 unused[8];\n"
+        ".func (.param .b32 func_retval0) _Z1gi(.param .b32 _Z1gi_param_0)\n{\n\t.reg .b32 %r<2>;\n"
+        "\tld.param.b32 %r1, [_Z1gi_param_0];\n\tst.param.b32 [func_retval0], %r1;\n\tret;\n}\n"
+        ".visible .entry _Z4mainPi(.param .u64 data, .param .u64 later)\n{\n\t.reg .b64 %smem;\n\t.reg .b32 %r<2>;\n"
+        "\t.param .b32 p0;\n\t.param .b32 v;\n\tmov.u64 %smem, _ZN3M124smemE;\n\tld.param.u64 %smem, [data+4];\n"
+        "\tst.param.b32 [p0], %r1;\n\tcall (v), _Z1gi, (p0);\n\tcall (v), _Z1hi, (p0);\n\tret;\n}\n"
+    )
+    text = transpile(source, RULES).text
+    for line in (
+        'smem_2 = module.var("shared", "_ZN3M124smemE", b8, 64)',
+        'module.var("shared", "unused", b8, 8)',
+        '@module.func("_Z1gi", [b32], [b32])',
+        "def g(func_retval0: str, *params: str) -> None:",
+        "    ptx.inst.ld.param.b32(r[1], ptx.addr(params[0]))",
+        '@module.entry("_Z4mainPi", [module.param("data", u64), module.param("later", u64)], linking="visible")',
+        "def main(data: str, later: str) -> None:",
+        '    (smem,) = reg.declare(b64, "%smem")',
+        "    ptx.inst.mov.u64(smem, smem_2)",
+        "    ptx.inst.ld.param.u64(smem, ptx.addr(data, 4))",
+        "    ptx.inst.call((v,), g, (p0,))",
+        '    ptx.inst.call((v,), "_Z1hi", (p0,))',
+    ):
+        assert f"\n{line}\n" in text, text
+
+
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("_Z1kPi", "k"),
+        ("_ZN3M124smemE", "smem"),
+        ("_ZZ4gemmILi8EEviPfE4left", "left"),
+        ("_ZZN1n1fEvE4tile_0", "tile"),
+        ("_ZNK3Box4sizeEv", "size"),
+        ("_Z4mainPi", "k"),
         ("_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIiEEEEvNT_6ParamsE", "device_kernel"),
         ("_ZN12_GLOBAL__N_13addEv", "add"),
         ("plain", "plain"),

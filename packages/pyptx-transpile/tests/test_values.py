@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pyptx_dsl.registers.operands import float_text
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.names import Registers, identifier
-from pyptx_transpile.values import Values, number, quoted
+from pyptx_transpile.names import Registers, Symbols, identifier
+from pyptx_transpile.values import Values, number, quoted, special_register
 
 
 def bits_of(value: int, bits: int) -> str:
@@ -68,7 +68,7 @@ def test_names_read_as_those_of_ptx(name: str, found: str) -> None:
 
 
 def test_registers_in_a_row_are_a_slice() -> None:
-    registers = Registers()
+    registers = Registers(Symbols(()), 0)
     registers.declare("%f", 128)
     registers.declare("%r1", None)
     values = Values(registers)
@@ -81,7 +81,7 @@ def test_registers_in_a_row_are_a_slice() -> None:
 
 
 def test_a_register_of_an_inner_scope_hides_the_outer_one() -> None:
-    registers = Registers()
+    registers = Registers(Symbols(()), 0)
     registers.enter()
     registers.declare("%p", 4)
     registers.enter()
@@ -92,3 +92,29 @@ def test_a_register_of_an_inner_scope_hides_the_outer_one() -> None:
     registers.leave()
     assert registers.find("%p1") == "p[1]"
     assert registers.find("%q") is None
+
+
+def test_symbols_are_known_behind_their_declaration() -> None:
+    symbols = Symbols(("lut",))
+    assert symbols.declare("lut", 3, "lut") == "lut_2"
+    before, behind = Registers(symbols, 3), Registers(symbols, 4)
+    assert before.find("lut") is None
+    assert not symbols.used
+    assert behind.find("lut") == "lut_2"
+    assert symbols.used == {"lut"}
+    assert behind.declare("%lut_2", 4) == "lut_2_2"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("%tid.x", "ptx.special.tid.x()"),
+        ("%laneid", "ptx.special.laneid()"),
+        ("%envreg3", 'ptx.sreg("%envreg3")'),
+        ("%tid.w", None),
+        ("%r1", None),
+        ("tid", None),
+    ],
+)
+def test_special_registers_are_functions(name: str, shown: str | None) -> None:
+    assert special_register(name) == shown

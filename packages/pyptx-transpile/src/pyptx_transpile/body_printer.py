@@ -9,7 +9,6 @@ from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
-from pyptx_transpile.names import Registers
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import DEEPEST, FaultyClaimError
 from pyptx_transpile.rows import spelling_of
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_transpile.layout import Expression, Group
+    from pyptx_transpile.names import Naming, Registers
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
@@ -29,7 +29,6 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Pragma: lambda node: call("pragma", texts(node.values)),
     nodes.File: lambda node: call("file_", [str(node.index), quoted(node.name)]),
     nodes.Empty: lambda _: call("empty", []),
-    nodes.Variable: lambda node: call("var", variable(node, of_module=False)),
     nodes.CallTargets: lambda node: call("calltargets", texts(node.targets)),
     nodes.BranchTargets: lambda node: call("branchtargets", texts(node.targets)),
     nodes.CallPrototype: lambda node: call("callprototype", parameters(node, "ptx.parameter")),
@@ -40,11 +39,11 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 class BodyPrinter:
     """Prints one body on a page, by a plan."""
 
-    def __init__(self, body: Body, plan: Plan, page: Page) -> None:
-        """Prepare to print; nothing is declared yet."""
+    def __init__(self, body: Body, plan: Plan, page: Page, registers: Registers, naming: Naming) -> None:
+        """Prepare to print; `registers` know the symbols and the parameters that the function sees."""
         self.body, self.page = body, page
-        self.registers = Registers()
-        self.values = Values(self.registers)
+        self.registers, self._naming = registers, naming
+        self.values = Values(registers, special=naming.special)
         self._plan = plan
 
     def print(self) -> None:
@@ -119,6 +118,8 @@ class BodyPrinter:
             self.instruction(node)
         elif isinstance(node, nodes.RegisterDeclaration):
             self.declaration(node)
+        elif isinstance(node, nodes.Variable):
+            self.variable(node)
         elif node is not None:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
@@ -141,6 +142,15 @@ class BodyPrinter:
         if register is None:
             return quoted("!" * (guard.negated != negated) + guard.register)
         return "~" * (guard.negated != negated) + register
+
+    def variable(self, node: nodes.Variable) -> None:
+        """Print a variable of the body, which has a variable of Python unless it stands for several."""
+        said, first = call("ptx.var", variable(node, of_module=False)), node.declarators[0]
+        if first.count is not None:
+            self.page.say(said)
+            return
+        held = self.registers.declare(first.name, None, wanted=self._naming.of(first.name))
+        self.page.say(said, before=f"{held} = ")
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
         """Print a `.reg`, which gives each of its names a variable."""

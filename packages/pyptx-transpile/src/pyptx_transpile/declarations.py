@@ -96,13 +96,19 @@ def function(node: nodes.Function) -> list[Expression]:
 def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, returns: bool = True) -> list[Expression]:
     """Return the parameters, returned ones and directives of a header."""
     arguments: list[Expression] = []
+    name = node.name if isinstance(node, nodes.Function) else ""
     if node.parameters is None:
         arguments.append("None")
     elif node.parameters or (returns and node.returns):
-        arguments.append(listed([parameter(each, maker) for each in node.parameters]))
+        arguments.append(_listed(node.parameters, maker, f"{name}_param_"))
     if returns and node.returns:
-        arguments.append(listed([parameter(each, maker) for each in node.returns]))
+        arguments.append(_listed(node.returns, maker, "func_retval" if name else ""))
     return [*arguments, *_directives(node.directives)]
+
+
+def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
+    """Return a list of parameters; of those with the usual names, a stem and their number, no name is said."""
+    return listed([parameter(each, maker, usual=each.name == f"{stem}{number}") for number, each in enumerate(given)])
 
 
 def _directives(given: tuple[nodes.HeaderDirective, ...]) -> list[Expression]:
@@ -118,16 +124,19 @@ def _value(node: nodes.HeaderDirective) -> Expression:
     return "True" if not rows else rows[0] if len(rows) == 1 else Group("(", tuple(rows), ")")
 
 
-def parameter(node: nodes.Parameter, maker: str) -> Group:
-    """Return the call that makes a parameter."""
-    arguments: list[Expression] = [quoted(node.name), kind(node.type)]
+def parameter(node: nodes.Parameter, maker: str, *, usual: bool) -> Expression:
+    """Return the call that makes a parameter, or its type if that is all there is to say beside its `usual` name."""
+    arguments: list[Expression] = ["..." if usual else quoted(node.name), kind(node.type)]
     if node.dimensions:
         arguments.append(size(node))
     if node.pointer is not None:
         arguments += _given(ptr=node.pointer.space or True, ptr_align=node.pointer.alignment)
     vector = node.vector and int(node.vector[1:])
     arguments += _given(align=node.alignment, vector=vector, space=None if node.space == "param" else node.space)
-    return call(maker, [*arguments, *attributes(node.attributes)])
+    arguments += attributes(node.attributes)
+    if usual and len(arguments) == len(("name", "type")) and node.type in BY_NAME:
+        return arguments[1]
+    return call(maker, arguments)
 
 
 def attributes(given: tuple[nodes.Attribute, ...]) -> list[Expression]:

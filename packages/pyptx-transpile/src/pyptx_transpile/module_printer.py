@@ -11,10 +11,11 @@ from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
-from pyptx_transpile.mangled import plain, signature
-from pyptx_transpile.names import identifier
+from pyptx_transpile.mangled import signature
+from pyptx_transpile.names import Registers, Symbols, identifier
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
+from pyptx_transpile.signatures import definition
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.style import Style
     from pyptx_transpile.layout import Expression
+    from pyptx_transpile.names import Naming
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
 
@@ -90,29 +92,32 @@ class ModulePrinter:
         *,
         kernel_name: str | None = None,
         unchecked: bool = False,
-        demangled: bool = False,
+        naming: Naming,
     ) -> None:
         """Prepare to print the items of a module in a style; `tail` is what stands behind them.
 
-        With `demangled`, functions are called as they are in C++, and say so in their docstrings.
+        Where names are demangled, functions say in their docstrings what they are in C++.
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
-        self._demangled = demangled
-        self._functions = _names(row, kernel_name, demangled=demangled)
+        self._naming = naming
+        self._symbols = Symbols(_banks(row))
+        self._functions = _functions(row, self._symbols, kernel_name, naming)
 
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
-        bodies = {body.start: body for body in self.row.bodies()}
+        found = {body.start: body for body in self.row.bodies()}
+        definitions = {
+            start - 2: self._definition(start - 2, body, plans[start]) for start, body in found.items()
+        }  # first: the variables that they use have names
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items
         while at < len(items) - 1:
-            node = items[at].node
-            if isinstance(node, nodes.Function) and node.body is not None:
+            if at in definitions:
                 if page.lines:
                     parts.append(Part(page))
-                parts.append(self._definition(at, node, bodies[at + 2], plans[at + 2]))
+                parts.append(definitions[at])
                 page, at = Page(), self.row.ends[at + 1] + 1
-            elif isinstance(node, nodes.Section):
+            elif isinstance(node := items[at].node, nodes.Section):
                 at = self._section(page, at, node)
             else:
                 self._statement(page, at)
@@ -141,7 +146,16 @@ class ModulePrinter:
         item = self.row.items[at]
         write_deviation(page, "module", item.lead, spelling_of(item))
         if item.node is not None:
-            page.say(_CALLS[type(item.node)](item.node), before="module.")
+            page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
+
+    def _held(self, node: nodes.Statement, at: int) -> str:
+        """Return what stands in front of a declaration that a body uses: the variable that holds its name."""
+        match node:
+            case nodes.Function(name=name) | nodes.Variable(declarators=(nodes.Declarator(name=name), *_)):
+                variable = self._symbols.find(name, at + 1) if name in self._symbols.used else None
+                return "" if variable is None else f"{variable} = "
+            case _:
+                return ""
 
     def _section(self, page: Page, at: int, node: nodes.Section) -> int:
         item, end = self.row.items[at], self.row.ends[at]
@@ -153,9 +167,11 @@ class ModulePrinter:
             write_deviation(page, "module", self.row.items[end].lead, None)
         return end + 1
 
-    def _definition(self, at: int, node: nodes.Function, body: Body, plan: Plan) -> Part:
-        page = Page()
-        items = self.row.items
+    def _definition(self, at: int, body: Body, plan: Plan) -> Part:
+        page, items = Page(), self.row.items
+        node = items[at].node
+        if not isinstance(node, nodes.Function):
+            raise TypeError(f"item {at} is no function")
         write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
         if page.lines:
             page.space(2)
@@ -164,11 +180,12 @@ class ModulePrinter:
         if brace is not None:
             arguments.append(f"brace={quoted(brace)}")
         page.say(call(f"module.{node.kind}", arguments), before="@")
-        with page.block(f"def {self._functions[at]}() -> None"):
-            said = signature(node.name) if self._demangled else None
+        registers = Registers(self._symbols, at)
+        with page.block(definition(self._functions[at], node, registers), behind=" -> None"):
+            said = signature(node.name) if self._naming.demangled else None
             if said is not None:
                 page.line(f'"""C++: {said}."""')
-            BodyPrinter(body, plan, page).print()
+            BodyPrinter(body, plan, page, registers, self._naming).print()
         return Part(page, body, plan)
 
     # --- around the parts -------------------------------------------------------------------------------
@@ -228,15 +245,32 @@ class ModulePrinter:
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
 
 
-def _names(row: Row, kernel_name: str | None, *, demangled: bool) -> dict[int, str]:
-    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel."""
+def _banks(row: Row) -> set[str]:
+    """Return the names that registers of functions are called by in Python."""
+    declared = [item.node for item in row.items if isinstance(item.node, nodes.RegisterDeclaration)]
+    return {identifier(each.name) for node in declared for each in node.names}
+
+
+def _functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
+    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel.
+
+    `symbols` learn them, and those of variables and of functions that are defined elsewhere.
+    """
     found: dict[int, str] = {}
     for at, item in enumerate(row.items):
         if isinstance(item.node, nodes.Function) and item.node.body is not None:
-            first = kernel_name is not None and item.name == ".entry" and kernel_name not in found.values()
-            own = plain(item.node.name) if demangled else item.node.name
-            wanted = kernel_name if first and kernel_name else own
-            found[at] = identifier(wanted, found.values())
+            first = kernel_name is not None and item.name == ".entry" and not found
+            found[at] = symbols.declare(
+                item.node.name, at, kernel_name if first and kernel_name else naming.of(item.node.name)
+            )
+    for at, item in enumerate(row.items):
+        match item.node:
+            case nodes.Function(name=name, body=None):
+                symbols.declare(name, at, naming.of(name))
+            case nodes.Variable(declarators=(nodes.Declarator(name=name, count=None), *_)) if item.depth == 0:
+                symbols.declare(name, at, naming.of(name))
+            case _:
+                pass
     return found
 
 

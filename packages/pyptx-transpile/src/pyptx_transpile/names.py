@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.types import BY_NAME
+from pyptx_transpile.mangled import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from pyptx_ir.syntax.operands import Operand
 
@@ -20,27 +22,68 @@ _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | 
 _NOT_WORDS = re.compile(r"[^A-Za-z0-9_]+")
 
 
-def identifier(name: str, taken: Iterable[str] = ()) -> str:
+def identifier(name: str, *taken: Container[str]) -> str:
     """Return an ASCII identifier that reads as a PTX name does and is not taken: `rd` for `%rd`."""
     stem = _NOT_WORDS.sub("_", name.lstrip("%$_.")).rstrip("_") or "x"
     if stem[0].isdecimal():
         stem = f"x{stem}"
-    others = set(taken)
     found, number = stem, 1
-    while found in _TAKEN or found in others:
+    while found in _TAKEN or any(found in names for names in taken):
         number += 1
         found = f"{stem}_{number}"
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What names in Python are made of: of `demangled` ones, the identifier of C++; `special` registers by functions."""
+
+    demangled: bool = False
+    special: bool = False
+
+    def of(self, name: str) -> str:
+        """Return what a symbol is called in Python, if that is free and an identifier."""
+        return plain(name) if self.demangled else name
+
+
+class Symbols:
+    """Which variable of the file holds which name of the module: functions, and the variables that bodies use."""
+
+    def __init__(self, reserved: Iterable[str]) -> None:
+        """Start with no symbol; `reserved` are names that functions use for their registers."""
+        self.variables: set[str] = set()
+        self._reserved = frozenset(reserved)
+        self.used: set[str] = set()
+        self._known: dict[str, tuple[int, str]] = {}
+
+    def declare(self, name: str, at: int, wanted: str) -> str:
+        """Take a symbol that the statement at a place declares; return the name of its variable, much as wanted."""
+        known = self._known.get(name)
+        if known is not None:
+            return known[1]
+        variable = identifier(wanted, self.variables, self._reserved)
+        self.variables.add(variable)
+        self._known[name] = at, variable
+        return variable
+
+    def find(self, name: str, at: int) -> str | None:
+        """Return the variable of a symbol that stands in front of a place, which is used there."""
+        known = self._known.get(name)
+        if known is None or known[0] >= at:
+            return None
+        self.used.add(name)
+        return known[1]
+
+
 class Registers:
-    """Which Python expression is which register, scope by scope.
+    """Which Python expression is which register, parameter or variable, scope by scope.
 
     A scope's variables have names that no scope around it uses; scopes beside each other may use the same ones.
     """
 
-    def __init__(self) -> None:
-        """Start outside of all functions."""
+    def __init__(self, symbols: Symbols, at: int) -> None:
+        """Start outside of the function at a place, which sees the symbols in front of it."""
+        self._symbols, self._at = symbols, at
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
         self._variables: list[set[str]] = [set()]
@@ -59,14 +102,23 @@ class Registers:
         for stack in (self._banks, self._known, self._variables, self.texts):
             stack.pop()
 
-    def declare(self, name: str, count: int | None) -> str:
-        """Take a register, or a bank of `count`, into the scope; return the name of its variable."""
-        variable = identifier(name, (each for scope in self._variables for each in scope))
-        self._variables[-1].add(variable)
+    def declare(self, name: str, count: int | None, *, wanted: str | None = None) -> str:
+        """Take a register, or a bank of `count`, into the scope; return the name of its variable, much as wanted."""
+        variable = self.variable(wanted or name)
         self._banks[-1][name] = variable, count
         self._known[-1].clear()
         self.texts[-1].clear()
         return variable
+
+    def variable(self, wanted: str) -> str:
+        """Return the name of a variable that no other one in this scope has, and take it."""
+        variable = identifier(wanted, self._symbols.variables, *self._variables)
+        self._variables[-1].add(variable)
+        return variable
+
+    def hold(self, name: str, expression: str) -> None:
+        """Let a name of the function be an expression, whatever it is that it names."""
+        self._banks[-1][name] = expression, None
 
     def reserve(self, variable: str) -> None:
         """Let no register take the name of a variable that the function uses otherwise."""
@@ -100,7 +152,7 @@ class Registers:
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
                     return f"{held[0]}[{number}]"
-        return None
+        return self._symbols.find(name, self._at)
 
 
 def _numbered(name: str) -> Iterator[tuple[str, int]]:

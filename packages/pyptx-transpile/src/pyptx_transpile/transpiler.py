@@ -11,10 +11,12 @@ from pyptx_ir.syntax.parser import collector_paused, parse
 from pyptx_ir.syntax.style import learn, stripped
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_printer import ModulePrinter
+from pyptx_transpile.names import Naming
 from pyptx_transpile.plan import FaultyClaimError, planned
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.mangled_names import NAMES
+from pyptx_transpile.rules.special_registers import SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +91,7 @@ class Transpiler:
             self._module.tail,
             kernel_name=self._kernel_name,
             unchecked=self._unchecked,
-            demangled=any(rule is NAMES for rule in self._rules),
+            naming=Naming(demangled=NAMES in self._rules, special=SPECIAL in self._rules),
         )
         for _ in range(_MOST_RAISING):
             try:

@@ -8,7 +8,9 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.instructions.special_registers import special
 from pyptx_dsl.registers.operands import NUMERIC, float_text, literal_bits
+from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax import spell
 
@@ -33,9 +35,9 @@ def quoted(text: str) -> str:
 class Values:
     """Prints operands, with the registers that are declared where it is asked."""
 
-    def __init__(self, registers: Registers) -> None:
-        """Print with these registers."""
-        self._registers = registers
+    def __init__(self, registers: Registers, *, special: bool = False) -> None:
+        """Print with these registers; `special` ones are written as the functions that return them."""
+        self._registers, self._special = registers, special
 
     def expression(self, operand: tree.Operand, opcode: tuple[str, ...] = ()) -> str:
         """Return what is written for an operand of an instruction.
@@ -56,7 +58,7 @@ class Values:
     def _expression(self, operand: tree.Operand, opcode: tuple[str, ...]) -> str:
         match operand:
             case tree.Register(name) | tree.Symbol(name):
-                return self._registers.find(name) or self._text(operand)
+                return self._registers.find(name) or (self._special and special_register(name)) or quoted(name)
             case tree.Vector(elements):
                 return self.vector(elements, opcode)
             case tree.CallList(elements):
@@ -73,7 +75,7 @@ class Values:
             case tree.Unified(address):
                 return f"ptx.unified({self.expression(address)})"
             case _:
-                return self._text(operand)
+                return quoted(spell(operand))
 
     def expressions(self, operands: Iterable[tree.Operand], opcode: tuple[str, ...] = ()) -> str:
         """Return operands with commas between them."""
@@ -121,9 +123,16 @@ class Values:
             case _:
                 return None
 
-    @staticmethod
-    def _text(operand: tree.Operand) -> str:
-        return quoted(spell(operand))
+
+@lru_cache(maxsize=256)
+def special_register(name: str) -> str | None:
+    """Return the call that returns a special register, `ptx.special.tid.x()`; None for every other name."""
+    if name not in special_registers() or name.endswith(".w"):
+        return None
+    stem, dot, axis = name[1:].partition(".")
+    if hasattr(special, stem):
+        return f"ptx.special.{stem}{dot}{axis}()"
+    return f"ptx.sreg({quoted(name)})"
 
 
 @lru_cache(maxsize=1 << 12)

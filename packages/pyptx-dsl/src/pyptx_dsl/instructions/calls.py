@@ -23,6 +23,7 @@ from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import EllipsisType
     from typing import Unpack
 
     from pyptx_dsl.registers.register import Reg
@@ -128,7 +129,7 @@ def _labelled(what: str) -> Trace:
 
 
 def parameter(
-    name: str,
+    name: str | EllipsisType,
     dtype: PtxType | str,
     size: Size | tuple[Size, ...] = None,
     *,
@@ -143,8 +144,11 @@ def parameter(
 
     `size` makes it an array (0: of unknown size). `ptr` says that it is a pointer, into any space or into the one
     named (`ptr="global"`), and `ptr_align` how what it points to is aligned. `space="reg"` is a register, of a device
-    function alone. `name` is `"_"` or empty in prototypes. Manual: "Kernel Function Parameters".
+    function alone. `name` is `"_"` or empty in prototypes. `...` is the name that compilers give: `scale_param_0` of the first
+    parameter of `scale`, `func_retval0` of the first that is returned. Manual: "Kernel Function Parameters".
     """
+    if name is ...:
+        name = ""
     if space not in _SPACES:
         raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}", hint='space="param"')
     if ptr_align is not None and not ptr:

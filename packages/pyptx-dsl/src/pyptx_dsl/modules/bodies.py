@@ -11,7 +11,7 @@ from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
-from pyptx_dsl.tracing.bodies import requires_arguments
+from pyptx_dsl.tracing.bodies import required_arguments, requires_keywords, takes_any
 from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
@@ -41,7 +41,7 @@ class Platform:
 
 
 def traced(
-    function: Callable[[], object],
+    function: Callable[..., object],
     header: nodes.Function,
     declared: Mapping[str, str],
     platform: Platform,
@@ -50,7 +50,8 @@ def traced(
     unchecked: bool,
 ) -> Finished:
     """Run `function` and return the body; `declared` is what the module's names are, `recorder` keeps its sites."""
-    _refuse_arguments(function, header.name)
+    _refuse(function, header.name)
+    arguments = _arguments(function, header)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
     trace.recorder = recorder
@@ -61,20 +62,34 @@ def traced(
         trace.check_nothing()
     with collector_paused():
         with tracing(trace), worded():
-            returned = function()
+            returned = function(*arguments)
         if returned is not None:
             raise _returned(function, header.name, returned)
         return finish(trace)
 
 
-def _refuse_arguments(function: object, name: str) -> None:
-    """Raise CallError for what is no function, or one that nobody can call without arguments, or that would not run."""
+def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple[str, ...]:
+    """Return what a body is called with: the names of what is returned and of parameters; nothing if it takes none."""
+    wanted = required_arguments(function)
+    names = tuple([each.name for each in (*header.returns, *(header.parameters or ()))])
+    if takes_any(function) and wanted <= len(names):
+        return names
+    if wanted in {0, len(names)}:
+        return names[:wanted]
+    raise CallError(
+        f"the body of {header.name!r} has {wanted} arguments, the function {len(names)} parameters",
+        hint="write one argument for each parameter, and for what is returned; or none",
+    )
+
+
+def _refuse(function: object, name: str) -> None:
+    """Raise CallError for what is no function, and for one that would not run."""
     if isinstance(function, Kernel):
         raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
     code = getattr(function, "__code__", None)
-    if not callable(function) or isinstance(function, type) or requires_arguments(function):
+    if not callable(function) or isinstance(function, type) or requires_keywords(function):
         raise CallError(
-            f"the body of {name!r} is a function without arguments, not {function!r}",
+            f"the body of {name!r} is a function of its parameters' names, or of nothing, not {function!r}",
             hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
         )
     if code is not None and code.co_flags & _SUSPENDED:

@@ -14,7 +14,7 @@ from pyptx_dsl.instructions.variables import Size, declarator, file_node, pragma
 from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.description import described
 from pyptx_dsl.modules.function_names import FunctionName
-from pyptx_dsl.modules.options import FunctionOptions, VariableOptions, header, variable_node
+from pyptx_dsl.modules.options import FunctionOptions, Parameters, VariableOptions, header, variable_node
 from pyptx_dsl.modules.output import assembly_of, text_of
 from pyptx_dsl.modules.sections import SectionBlock, data_line
 from pyptx_dsl.modules.statements import Statements
@@ -30,7 +30,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
@@ -243,14 +243,15 @@ class ModuleBuilder:
     # --- functions --------------------------------------------------------------------------------------
 
     def entry(
-        self, name: str, params: Sequence[nodes.Parameter] | None = (), **options: Unpack[FunctionOptions]
-    ) -> Callable[[Callable[[], object]], FunctionName]:
+        self, name: str, params: Parameters | None = (), **options: Unpack[FunctionOptions]
+    ) -> Callable[[Callable[..., object]], FunctionName]:
         """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
 
-            @m.entry("scale", [m.param("X", u64)], visible=True, maxntid=(128,))
-            def scale(): ...
+            @m.entry("scale", [m.param("X", u64), u32], visible=True, maxntid=(128,))
+            def scale(x, n): ...
 
-        `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
+        A type alone is a parameter that is named as compilers do, here `scale_param_1`. The body may have an argument
+        for each parameter: its name, an operand of `ptx.addr`. `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
         Function Directives: .entry".
         """
         return self._definition(header("entry", name, params, (), options), options.get("brace"))
@@ -258,12 +259,13 @@ class ModuleBuilder:
     def func(
         self,
         name: str,
-        params: Sequence[nodes.Parameter] | None = (),
-        returns: Sequence[nodes.Parameter] = (),
+        params: Parameters | None = (),
+        returns: Parameters = (),
         **options: Unpack[FunctionOptions],
-    ) -> Callable[[Callable[[], object]], FunctionName]:
+    ) -> Callable[[Callable[..., object]], FunctionName]:
         """Define a device function, like `entry`; `returns` are its return parameters.
 
+        Arguments of the body are the names of what it returns, then of the parameters.
         Manual: "Kernel and Function Directives: .func".
         """
         return self._definition(header("func", name, params, returns, options), options.get("brace"))
@@ -272,8 +274,8 @@ class ModuleBuilder:
         self,
         kind: str,
         name: str,
-        params: Sequence[nodes.Parameter] | None = (),
-        returns: Sequence[nodes.Parameter] = (),
+        params: Parameters | None = (),
+        returns: Parameters = (),
         **options: Unpack[FunctionOptions],
     ) -> str:
         """Declare a function that is defined elsewhere, or further down, and return its name.
@@ -288,7 +290,7 @@ class ModuleBuilder:
         self._statements.append(node)
         return name
 
-    def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[[], object]], FunctionName]:
+    def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[..., object]], FunctionName]:
         if not self._unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
                 f"the module has no .version and .target yet, by which {head.name!r} is checked",
@@ -305,7 +307,7 @@ class ModuleBuilder:
             "write the call above the function that is its body, as a decorator; m.declare has no body",
         )
 
-        def define(body: Callable[[], object]) -> FunctionName:
+        def define(body: Callable[..., object]) -> FunctionName:
             if not self._unfinished.end(begun):
                 raise DuplicateNameError(
                     f"{head.name!r} has a body already", hint="another function is another m.entry"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from pyptx_dsl.errors import DuplicateNameError, KeywordError, OperandError, close
-from pyptx_dsl.instructions.calls import parameters
+from pyptx_dsl.instructions.calls import parameter, parameters
 from pyptx_dsl.instructions.header_directives import HeaderDirectives, directive_nodes
 from pyptx_dsl.instructions.variables import (
     Attributes,
@@ -15,13 +17,16 @@ from pyptx_dsl.instructions.variables import (
     variable,
     written_type,
 )
+from pyptx_dsl.registers.operands import as_items
 from pyptx_dsl.registers.texts import identifier
+from pyptx_dsl.types import PtxType
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from pyptx_dsl.types import PtxType
+Parameters: TypeAlias = Sequence[nodes.Parameter | PtxType]
+"""Parameters of a function; a type alone is a parameter that is named as compilers name them: `scale_param_0`."""
 
 _FUNCTION_LINKING = ("visible", "extern", "weak")
 
@@ -81,8 +86,8 @@ def variable_node(
 def header(
     kind: str,
     name: str,
-    params: Sequence[nodes.Parameter] | None,
-    returns: Sequence[nodes.Parameter],
+    params: Parameters | None,
+    returns: Parameters,
     options: FunctionOptions,
 ) -> nodes.Function:
     """Return a function's header; raise KeywordError or OperandError for what it cannot say."""
@@ -93,7 +98,8 @@ def header(
         )
     if kind == "entry" and (returns or "returns" in options):
         raise OperandError("an entry returns nothing", hint="pass a pointer, and store there; m.func has returns")
-    given, returned = None if params is None else parameters("params", params), parameters("returns", returns)
+    given = None if params is None else _named("params", params, f"{name}_param_")
+    returned = _named("returns", returns, "func_retval")
     _refuse_twice((*(given or ()), *returned))
     own = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
     keywords = {keyword: value for keyword, value in options.items() if keyword not in own}
@@ -105,6 +111,19 @@ def header(
         linking=_linking(options),
         attributes=attribute_nodes(options.get("attributes", ())),
         directives=directive_nodes(keywords, f"a function (.{kind})", options.get("directives", ())),
+    )
+
+
+def _named(what: str, given: object, stem: str) -> tuple[nodes.Parameter, ...]:
+    """Return a list of parameters; those without a name have the one that compilers give, by their number."""
+    items = as_items(given)
+    if items is not None:
+        given = [parameter(..., each) if isinstance(each, PtxType) else each for each in items]
+    return tuple(
+        [
+            each if each.name else replace(each, name=f"{stem}{number}")
+            for number, each in enumerate(parameters(what, given))
+        ]
     )
 
 
