@@ -88,7 +88,7 @@ def test_names_are_variables_where_they_are_known() -> None:
         ("_ZZ4gemmILi8EEviPfE4left", "left"),
         ("_ZZN1n1fEvE4tile_0", "tile"),
         ("_ZNK3Box4sizeEv", "size"),
-        ("_Z4mainPi", "k"),
+        ("_Z1kPi", "k"),
         ("_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIiEEEEvNT_6ParamsE", "device_kernel"),
         ("_ZN12_GLOBAL__N_13addEv", "add"),
         ("plain", "plain"),

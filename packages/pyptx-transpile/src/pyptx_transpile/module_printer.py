@@ -259,10 +259,10 @@ def _functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Nami
     found: dict[int, str] = {}
     for at, item in enumerate(row.items):
         if isinstance(item.node, nodes.Function) and item.node.body is not None:
-            first = kernel_name is not None and item.name == ".entry" and not found
-            found[at] = symbols.declare(
-                item.node.name, at, kernel_name if first and kernel_name else naming.of(item.node.name)
-            )
+            wanted = naming.of(item.node.name)
+            if kernel_name is not None and item.name == ".entry":
+                wanted, kernel_name = kernel_name, None
+            found[at] = symbols.declare(item.node.name, at, wanted)
     for at, item in enumerate(row.items):
         match item.node:
             case nodes.Function(name=name, body=None):

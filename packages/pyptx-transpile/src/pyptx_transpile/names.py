@@ -36,7 +36,7 @@ def identifier(name: str, *taken: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What names in Python are made of: of `demangled` ones, the identifier of C++; `special` registers by functions."""
+    """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them."""
 
     demangled: bool = False
     special: bool = False

@@ -251,8 +251,8 @@ class ModuleBuilder:
             def scale(x, n): ...
 
         A type alone is a parameter that is named as compilers do, here `scale_param_1`. The body may have an argument
-        for each parameter: its name, an operand of `ptx.addr`. `params=None` leaves the parentheses out. Raise whatever the body raises, at its line. Manual: "Kernel and
-        Function Directives: .entry".
+        for each parameter: its name, an operand of `ptx.addr`. `params=None` leaves the parentheses out. Raise whatever
+        the body raises, at its line. Manual: "Kernel and Function Directives: .entry".
         """
         return self._definition(header("entry", name, params, (), options), options.get("brace"))
 
