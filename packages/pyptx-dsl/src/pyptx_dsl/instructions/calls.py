@@ -144,8 +144,8 @@ def parameter(
 
     `size` makes it an array (0: of unknown size). `ptr` says that it is a pointer, into any space or into the one
     named (`ptr="global"`), and `ptr_align` how what it points to is aligned. `space="reg"` is a register, of a device
-    function alone. `name` is `"_"` or empty in prototypes. `...` is the name that compilers give: `scale_param_0` of the
-    first parameter of `scale`, `func_retval0` of the first that is returned. Manual: "Kernel Function Parameters".
+    function alone. `name` is `"_"` or empty in prototypes. `...` is the name that compilers give: `scale_param_0` of
+    the first parameter of `scale`, `func_retval0` of the first that is returned. Manual: "Kernel Function Parameters".
     """
     if name is ...:
         name = ""
