@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
     from pyptx_transpile.spelling import Operations
 
-__all__ = ["Tree", "Trees"]
+__all__ = ["Tree", "Trees", "call_width", "places_of_sources"]
 
 _WIDEST = 100  # columns of a statement, by estimate; what is wider takes two lines, and saves none
 _MOST_INSTRUCTIONS = 8  # in one expression
@@ -36,7 +36,7 @@ class Tree:
     """A statement: the place of its last instruction, and what is written for its sources, by their registers.
 
     `operator` is the operation if an operator says it. `width` is about how many columns it takes, `size` how many
-    instructions it has.
+    instructions it has. A `named` one says which register it writes; others write the next temporary.
     """
 
     at: int
@@ -45,6 +45,7 @@ class Tree:
     width: int
     inner: dict[str, Tree] = field(default_factory=dict[str, "Tree"])
     size: int = 1
+    named: bool = False
 
     def temporaries(self) -> Iterator[int]:
         """Yield the places of the inner instructions in the order in which Python evaluates them: that of the text."""
@@ -80,12 +81,12 @@ class Trees:
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
-        width = len(" + ") + sum(map(_width, node.operands[1:])) if operator else _call_width(node)
+        width = len(" + ") + sum(map(_width, node.operands[1:])) if operator else call_width(node)
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
     def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None]) -> None:
         """Write the last statements into a new one, as many as are its sources in their order."""
-        sources = list(_places(node))
+        sources = list(places_of_sources(node))
         taken: list[Tree] = []
         while done and sources:
             last = done[-1]
@@ -135,7 +136,7 @@ def _registers(operand: tree.Operand) -> Iterator[str]:
             return
 
 
-def _places(node: nodes.Instruction) -> Iterator[str]:
+def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
     """Yield the registers of an instruction in whose place an expression may stand, in the order of the text."""
     for number, operand in enumerate(node.operands):
         match operand:
@@ -162,7 +163,8 @@ def _width(operand: tree.Operand) -> int:
             return 2 * _OF_ADDRESS
 
 
-def _call_width(node: nodes.Instruction) -> int:
+def call_width(node: nodes.Instruction) -> int:
+    """Return about how many columns the call of an instruction takes."""
     guard = 0 if node.guard is None else len(", pred=~") + len(node.guard.register)
     return _opcode_width(node.opcode) + guard + sum(len(", ") + _width(each) for each in node.operands)
 

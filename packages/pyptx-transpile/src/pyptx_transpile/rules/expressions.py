@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
-__all__ = ["EXPRESSION"]
+__all__ = ["EXPRESSION", "runs", "statement"]
 
 _LEAST = 2  # instructions of a block that stand in the place of their results
 _WIDEST = 72  # columns of their registers, which are read beside each other, in front of the block
@@ -32,18 +32,18 @@ _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield the rows of statements that have fewer lines when instructions stand in the place of their results."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
-    for run in _runs(body, plan):
+    for run in runs(body, plan):
         for block in _blocks(trees.statements(run), run):
             yield _claim(body, block)
 
 
-def _runs(body: Body, plan: Plan) -> Iterator[range]:
+def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
     """Yield the rows of instructions, and what compilers write between them, that no branch ends and no claim has."""
     start = body.start
     for at in range(body.start, body.end + 1):
         if at < body.end and plan.owner(at) is None and _is_plain(body, at):
             continue
-        if at - start > _LEAST:
+        if at - start >= least:
             yield range(start, at)
         start = at + 1
 
@@ -93,7 +93,7 @@ def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
                 if isinstance(each, int):
                     printer.statement(each)
                 else:
-                    _statement(printer, each)
+                    statement(printer, each)
 
     start = next(iter(first.temporaries()))
     return Claim("expression", start, last.at + 1, write, constants=("SPELLING",) if spelt else ())
@@ -110,7 +110,8 @@ def _has_operator(one: Tree) -> bool:
     return one.operator is not None or any(map(_has_operator, one.inner.values()))
 
 
-def _statement(printer: BodyPrinter, one: Tree) -> None:
+def statement(printer: BodyPrinter, one: Tree) -> None:
+    """Print a statement, with what stands in the place of its sources."""
     node = printer.body.branch(one.at)
     if one.operator is not None and not printer.body.deviates(one.at):
         printer.page.line(f"{printer.values.expression(node.operands[0])} = {_operation(printer, one, one.operator)}")
@@ -144,7 +145,7 @@ def _operand(printer: BodyPrinter, one: Tree, operand: tree.Operand, *, within: 
     match operand:
         case tree.Register(name) if (inner := one.inner.get(name)) is not None:
             if inner.operator is None:
-                return str(_call(printer, inner, "..."))
+                return str(_call(printer, inner, printer.values.expression(operand) if inner.named else "..."))
             text = _operation(printer, inner, inner.operator)
             return f"({text})" if within else text
         case tree.Address(base=tree.Register(name) as base, offset=offset) if name in one.inner:

@@ -9,10 +9,11 @@ from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
+from pyptx_transpile.rules.nested_calls import NESTED
 from pyptx_transpile.rules.repeats import REPEAT
 from pyptx_transpile.rules.special_registers import SPECIAL
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
-RULES: tuple[SugarRule, ...] = (NAMES, SPECIAL, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION)
+RULES: tuple[SugarRule, ...] = (NAMES, SPECIAL, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION, NESTED)
