@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.syntax.nodes import Block, Function, Invalid, Section, Statement
+from pyptx_ir.syntax.drafts import instruction, rewritten
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Section, Statement
 from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.shapes import Shapes
 from pyptx_ir.syntax.style.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.nodes import Label, Module, SectionData
+    from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
 
@@ -27,14 +30,19 @@ class Deviation:
 
 def deviations(module: Module, style: Style) -> Iterator[Deviation]:
     """Yield what of a module's own leads and spellings is not what the style says."""
-    for item, lead, raw in _differences(module, style):
+    for item, lead, raw in _differences(module, style, Shapes().of_row(items(module))):
         if lead is not None or raw is not None:
             yield Deviation(item, lead, raw)
 
 
 def stripped(module: Module, style: Style) -> Module:
     """Take away every lead and spelling that the style gives back: `emit(stripped(m, style), style) == emit(m)`."""
-    rest = _differences(module, style)
+    return without(module, style, Shapes().of_row(items(module)))
+
+
+def without(module: Module, style: Style, shapes: Sequence[Shape | None]) -> Module:
+    """Take away what the style gives back, as `stripped` does; `shapes` are those of the module's items."""
+    rest = _differences(module, style, shapes)
     body = tuple([_stripped(node, rest) for node in module.body])
     return replace(module, body=body, tail=next(rest)[1])
 
@@ -42,6 +50,8 @@ def stripped(module: Module, style: Style) -> Module:
 def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None]]) -> Statement:
     _, lead, raw = next(rest)
     match node:
+        case Instruction():
+            return instruction(node.opcode, node.operands, node.guard, lead, raw)
         case Block():
             return _block(node, lead, rest)
         case Function(body=Block() as block):
@@ -54,7 +64,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
             head = None if raw is None else node.head
             return replace(node, lead=lead, head=head, body=lines, close_lead=next(rest)[1])
         case _:
-            return replace(node, lead=lead, raw=raw)
+            return rewritten(node, lead, raw)
 
 
 def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None, str | None]]) -> Block:
@@ -62,11 +72,11 @@ def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None
     return replace(block, lead=lead, body=body, close_lead=next(rest)[1])
 
 
-def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | None, str | None]]:
+def _differences(
+    module: Module, style: Style, shapes: Sequence[Shape | None]
+) -> Iterator[tuple[Item, str | None, str | None]]:
     """Yield each item with its own lead and its own spelling where they are not the style's."""
-    for item, lead, text in Writer(style).written(list(items(module))):
-        yield (
-            item,
-            None if item.lead == lead else item.lead,
-            None if item.raw == text and not isinstance(item.node, Invalid) else item.raw,
-        )
+    writer = Writer(style)
+    for (item, lead, form), shape in zip(writer.laid(list(items(module))), shapes, strict=True):
+        given = item.node is None or (writer.gives(item, form, shape) and not isinstance(item.node, Invalid))
+        yield item, None if item.lead == lead else item.lead, None if given else item.raw
