@@ -42,6 +42,7 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Words that are no attributes, outside of strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
+_NO_TYPES = "ptx.inst."  # no operand of an instruction is one
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -179,12 +180,13 @@ class ModulePrinter:
             page.line(line)
         page.line("")
         page.line("import pyptx")
-        body = "".join([part.page.text() for part in parts])
-        names = [name for name in ("ptx", "reg") if f"{name}." in body]
+        written = [line for part in parts for line in part.page.lines]
+        names = [name for name in ("ptx", "reg") if any(f"{name}." in line for line in written)]
         if names:
             page.line(f"from pyptx import {', '.join(names)}")
         page.line("from pyptx.emitter import Style")
-        used = sorted({name for name in _TYPES.findall(body) if name in BY_NAME}, key=_natural)
+        others = "\n".join([line for line in written if not line.lstrip(" ").startswith(_NO_TYPES)])
+        used = sorted({name for name in _TYPES.findall(others) if name in BY_NAME}, key=_natural)
         if used:
             line = f"from pyptx.types import {', '.join(used)}"
             page.say(line if len(line) <= WIDTH else Group("from pyptx.types import (", tuple(used), ")"))

@@ -74,32 +74,29 @@ class Registers:
 
     def element(self, name: str) -> tuple[str, int] | None:
         """Return the variable of a bank that has a register, and its number there; None for one without a bank."""
-        for scope in reversed(self._banks):
-            held = scope.get(name)
-            if held is not None and held[1] is None:
-                return None
-            for stem, number in _numbered(name):
-                held = scope.get(stem)
-                if held is not None and held[1] is not None and number < held[1]:
-                    return held[0], number
-        return None
+        held = self._held(name)
+        return None if held is None or held[1] is None else (held[0], held[1])
 
     def find(self, name: str) -> str | None:
         """Return the expression of a register; None if nothing declares it here."""
         known = self._known[-1]
         if name not in known:
-            known[name] = self._find(name)
+            held = self._held(name)
+            known[name] = None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
         return known[name]
 
-    def _find(self, name: str) -> str | None:
+    def _held(self, name: str) -> tuple[str, int | None] | None:
+        """Return the variable that has a register, and its number if that is a bank."""
         for scope in reversed(self._banks):
+            if not scope:
+                continue
             held = scope.get(name)
             if held is not None and held[1] is None:
-                return held[0]
+                return held
             for stem, number in _numbered(name):
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
-                    return f"{held[0]}[{number}]"
+                    return held[0], number
         return None
 
 

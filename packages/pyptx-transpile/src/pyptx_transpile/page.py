@@ -32,8 +32,9 @@ class Page:
 
     def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
         """Print a statement that is an expression, on as many lines as it takes."""
-        if self._width is None:
-            self.line(f"{before}{expression}{behind}")
+        whole = f"{before}{expression}{behind}"
+        if self._width is None or 4 * self.indent + len(whole) <= self._width:
+            self.line(whole)
             return
         for text in lines(expression, self.indent, before, behind):
             self.lines.append(text)

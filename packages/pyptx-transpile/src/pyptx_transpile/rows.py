@@ -21,11 +21,11 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 class Row:
     """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
 
-    def __init__(self, module: nodes.Module) -> None:
-        """Lay the items of a module in a row."""
+    def __init__(self, module: nodes.Module, row: list[Item] | None = None) -> None:
+        """Lay the items of a module in a row, or take those that were laid."""
         self.module = module
         self._spelled: dict[str, dict[str, str]] | None = None
-        self.items: list[Item] = list(items(module))
+        self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
         opened: list[int] = []
         for at, item in enumerate(self.items):

@@ -30,19 +30,14 @@ class Deviation:
 
 def deviations(module: Module, style: Style) -> Iterator[Deviation]:
     """Yield what of a module's own leads and spellings is not what the style says."""
-    for item, lead, raw in _differences(module, style, Shapes().of_row(items(module))):
+    for item, lead, raw in _differences(module, style):
         if lead is not None or raw is not None:
             yield Deviation(item, lead, raw)
 
 
 def stripped(module: Module, style: Style) -> Module:
     """Take away every lead and spelling that the style gives back: `emit(stripped(m, style), style) == emit(m)`."""
-    return without(module, style, Shapes().of_row(items(module)))
-
-
-def without(module: Module, style: Style, shapes: Sequence[Shape | None]) -> Module:
-    """Take away what the style gives back, as `stripped` does; `shapes` are those of the module's items."""
-    rest = _differences(module, style, shapes)
+    rest = _differences(module, style)
     body = tuple([_stripped(node, rest) for node in module.body])
     return replace(module, body=body, tail=next(rest)[1])
 
@@ -72,11 +67,16 @@ def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None
     return replace(block, lead=lead, body=body, close_lead=next(rest)[1])
 
 
-def _differences(
-    module: Module, style: Style, shapes: Sequence[Shape | None]
+def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | None, str | None]]:
+    row = list(items(module))
+    return differences(row, Shapes().of_row(row), style)
+
+
+def differences(
+    row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield each item with its own lead and its own spelling where they are not the style's."""
+    """Yield each item with its own lead and its own spelling, which has a shape, where they are not the style's."""
     writer = Writer(style)
-    for (item, lead, form), shape in zip(writer.laid(list(items(module))), shapes, strict=True):
+    for (item, lead, form), shape in zip(writer.laid(row), shapes, strict=True):
         given = item.node is None or (writer.gives(item, form, shape) and not isinstance(item.node, Invalid))
         yield item, None if item.lead == lead else item.lead, None if given else item.raw

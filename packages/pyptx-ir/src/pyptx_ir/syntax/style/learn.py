@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.style.deviations import without
+from pyptx_ir.syntax.style.deviations import differences
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, BEGIN, MARK, Matcher, Part, laid, still_inside, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items
@@ -38,12 +38,27 @@ def learn(module: Module) -> Style:
     return _learnt(row, Shapes().of_row(row))
 
 
-def learnt(module: Module) -> tuple[Style, Module]:
-    """Return the style of a module that was parsed, and the module without what the style gives back."""
+def learnt(module: Module) -> tuple[Style, list[Item]]:
+    """Return the style of a module that was parsed, and its items as those of `stripped(module, style)`.
+
+    They have a lead and a spelling where the style gives another one.
+    """
     row = list(items(module))
     shapes = Shapes().of_row(row)
+    names = [(item.kind, item.name) for item in row]  # in inline assembly, there will be others
     style = _learnt(row, shapes)
-    return style, without(module, style, shapes)
+    _rename(row, names)
+    for item, lead, raw in differences(row, shapes, style):
+        item.lead = lead
+        if item.node is not None:
+            item.raw = raw
+    _rename(row, names)
+    return style, row
+
+
+def _rename(row: Iterable[Item], names: Iterable[tuple[str, str]]) -> None:
+    for item, (kind, name) in zip(row, names, strict=True):
+        item.kind, item.name = kind, name
 
 
 def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> Style:
@@ -144,11 +159,14 @@ def _line(before: Item) -> str:
 
 
 def _gaps(row: Iterable[tuple[Item, Shape]]) -> Counter[_Case]:
-    spellings = Counter([(item.name, item.kind, shape) for item, shape in row])
-    cases: Counter[_Case] = Counter()
-    for (name, kind, shape), times in spellings.items():
+    found: Counter[tuple[str, str, str, str, str]] = Counter()
+    for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         usually, spelt = (pairs(each, shape.words, shape.opcode) for each in (shape.canonical, shape.spelt))
         for (pair, usual, _), (_, gap, _) in zip(usually, spelt, strict=True):
-            keys = (f"{name}\n{pair}", f"{kind}\n{pair}")
-            cases[keys, frozenset((gap, None) if gap == usual else (gap,)), False] += times
+            found[name, kind, pair, usual, gap] += times
+    cases: Counter[_Case] = Counter()
+    for (name, kind, pair, usual, gap), times in found.items():
+        cases[(f"{name}\n{pair}", f"{kind}\n{pair}"), frozenset((gap, None) if gap == usual else (gap,)), False] += (
+            times
+        )
     return cases
