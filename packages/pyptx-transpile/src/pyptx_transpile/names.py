@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.types import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pyptx_ir.syntax.operands import Operand
 
@@ -100,10 +101,9 @@ class Registers:
         return None
 
 
-def _numbered(name: str) -> Iterator[tuple[str, int]]:
-    """Yield the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
+@lru_cache(maxsize=1 << 14)
+def _numbered(name: str) -> tuple[tuple[str, int], ...]:
+    """Return the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
     digits = len(name) - len(name.rstrip("0123456789"))
-    for length in range(digits, 0, -1):
-        number = name[-length:]
-        if number == "0" or number[0] != "0":
-            yield name[:-length], int(number)
+    splits = [(name[:-length], name[-length:]) for length in range(digits, 0, -1)]
+    return tuple([(stem, int(number)) for stem, number in splits if number == "0" or number[0] != "0"])
