@@ -24,7 +24,7 @@ _LONGEST = 64  # items of one turn
 _CANDIDATES = 5  # lengths of a turn that are tried at one place
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 3, 6  # lines of Python
 _MOST_TABLES = 3
-_FEW = 4  # turns by which most rows are refused, without a look at all of them
+_FEW = 4  # turns that are looked at first; more are where these have few tables
 _NAMES = ("i", "t", "u", "v")
 _OPEN, _CLOSE = 1, 2  # the shapes of braces
 # In PTX: the number of a register, and a literal that stands by itself. In Python: literals outside of strings.
@@ -124,12 +124,13 @@ def _best(shapes: Sequence[int], numbers: Sequence[tuple[int, ...]], next_like: 
 
 def _turns(shapes: Sequence[int], numbers: Sequence[tuple[int, ...]], at: int, length: int) -> Iterator[Turns]:
     """Yield the turns of a length: as many as are alike, and as many as have steps alone."""
-    count = _count(shapes, at, length, _FEW)
+    most, count = _FEW, _count(shapes, at, length, _FEW)
     if count < 2 or not _is_balanced(shapes[at : at + length]):
         return
     columns = _columns(numbers, at, length, count)
-    if len({tuple(column) for column in columns if _stepped(column) < count}) <= _MOST_TABLES:
-        count = _count(shapes, at, length, len(shapes))
+    while count == most and len({tuple(each) for each in columns if _stepped(each) < count}) <= _MOST_TABLES:
+        most *= 4
+        count = _count(shapes, at, length, most)
         columns = _columns(numbers, at, length, count)
     stepped = min((_stepped(column) for column in columns), default=count)
     for turns in {count, stepped}:
