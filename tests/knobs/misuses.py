@@ -166,6 +166,11 @@ DIRECTIVES = (
     of_module('with m.section(".debug_str"):\n    m.data(b8, 256)  # <-', "DirectiveError", "out of range for .b8"),
     of_module('with m.section(".debug_str"):\n    m.data(u8, 1)  # <-', "OperandError", "no data of type u8", "b8"),
     of_module('with m.section(".debug_str"):\n    m.data(b8)  # <-', "OperandError", "a value at least"),
+    of_module(
+        'with m.section(".debug_str"):\n    m.lines(b8, 1, b32)  # <-', "OperandError", "no value stands behind b32"
+    ),
+    of_module('with m.section(".debug_str"):\n    m.lines(b8, 1, 256)  # <-', "DirectiveError", "out of range for .b8"),
+    of_module('with m.section(".debug_str"):\n    m.lines(b8, 1.5)  # <-', "OperandError", "1.5 is no constant"),
     of_module('with m.section(".debug_str"):\n    m.label("a b")  # <-', "OperandError", "'a b' is no name of a label"),
     of_module('with m.section(".debug_str"):\n    m.entry("k")  # <-', "ControlFlowError", "data and labels only"),
     of_module(

@@ -80,6 +80,7 @@ def directives() -> None:
     with m.section(".debug_str"):
         m.label("$name")
         m.data(b8, 1, "$name")
+        m.lines(b8, 1, "$name", b"text\0", b32, [1, 2])
     ptx.file_(1, "a.cu")
     ptx.loc(1, 2, col=3, function_name=("$name", 4), inlined_at=(1, 5, 6))
     ptx.pragma("nounroll")

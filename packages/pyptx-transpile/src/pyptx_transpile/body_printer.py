@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
+from pyptx_transpile.declarations import compressed_text, constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import DEEPEST, FaultyClaimError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.names import Naming, Registers
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
+
+_LONGEST = 4_000  # characters of a spelling that is written as it is
 
 # What is written for a statement of a body, behind `ptx.`. Any: each entry takes the one class that it stands under.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
@@ -131,10 +133,10 @@ class BodyPrinter:
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
-        operands: list[Expression] = [self.values.expression(each, node.opcode) for each in node.operands]
+        operands = [self.values.expression(each, node.opcode) for each in node.operands]
         if node.guard is not None:
             operands.append(f"pred={self.guard(node.guard)}")
-        self.page.say(call(opcode(node.opcode), operands))
+        self.page.call(opcode(node.opcode), operands)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
         """Return the predicate of a guard, or its opposite."""
@@ -180,7 +182,8 @@ def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | No
     if lead is not None:
         arguments.append(keyword("lead", text(lead, quoted)))
     if spelling is not None:
-        arguments.append(keyword("spelling", text(spelling, quoted)))
+        long = len(spelling) > _LONGEST
+        arguments.append(keyword("spelling", compressed_text(spelling) if long else text(spelling, quoted)))
     if arguments:
         page.say(call(f"{owner}.written", arguments))
 

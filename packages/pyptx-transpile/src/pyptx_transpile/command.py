@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,29 +29,48 @@ def main() -> int:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Print a file as Python. Return 0, or 2 for what cannot be read or proved; then no file is written."""
+    """Print files as Python. Return 0, or 2 if one cannot be read or proved; that one is not written."""
     try:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    if len(options.files) > 1 and (options.output is None or not Path(options.output).is_dir()):
+        return _refused("several files go into a folder that there is: -o DIR")
+    if len(options.files) == 1 or options.jobs == 1:
+        return max(_one(options, name) for name in options.files)
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(options.jobs) as pool:
+        return max(pool.map(partial(_one, options), options.files))
+
+
+def _one(options: argparse.Namespace, name: str) -> int:
+    """Print one file; errors and the report go to standard error."""
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = _text(sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes())
+        source = _text(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
         done = transpile(
-            source,
-            rules,
-            name=options.file,
-            kernel_name=options.name,
-            verify=options.verify,
-            unchecked=options.unchecked,
+            source, rules, name=name, kernel_name=options.name, verify=options.verify, unchecked=options.unchecked
         )
-        _write(options.output, done.text)
+        _write(_output(options.output, name), done.text)
     except (OSError, PyptxError) as error:
-        sys.stderr.write(f"pyptx transpile: {error}\n")
-        return USAGE_ERROR
+        return _refused(error)
     if options.report is not None:
         sys.stderr.write(_json(done) if options.report == "json" else _table(done))
     return 0
+
+
+def _refused(why: object) -> int:
+    sys.stderr.write(f"pyptx transpile: {why}\n")
+    return USAGE_ERROR
+
+
+def _output(output: str | None, name: str) -> Path | None:
+    """Return where the Python of a file goes; None for standard output."""
+    if output is None or output == "-":
+        return None
+    path = Path(output)
+    return path / f"{Path(name).stem}.py" if path.is_dir() else path
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,7 +78,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="pyptx transpile", description="Print PTX as Python that writes the same bytes."
     )
     parser.add_argument(
-        "file", metavar="FILE", help="a PTX file, cubin, fat binary or object file; - reads standard input"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a PTX file, cubin, fat binary or object file; - reads standard input",
     )
     parser.add_argument("--sugar", action="store_true", help="use every rule: loops, branches and so on")
     parser.add_argument("--rules", metavar="A,B,…", help="use these rules; with -A, all but that one")
@@ -65,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-verify", dest="verify", action="store_false", help="do not run what is printed")
     parser.add_argument("--unchecked", action="store_true", help="hold no instruction against the table")
     parser.add_argument("--report", choices=("text", "json"), help="say on standard error what each rule did")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output; into a folder")
+    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="do so many files at the same time")
     return parser
 
 
@@ -76,11 +101,17 @@ def _text(data: bytes) -> str:
     return decode(extract(data) if is_image(data) else data)
 
 
-def _write(output: str | None, text: str) -> None:
-    if output is None or output == "-":
+def _write(path: Path | None, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    if path is None:
         sys.stdout.write(text)
-    else:
-        Path(output).write_text(text, encoding="ascii", newline="\n")
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="ascii", newline="\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _json(done: Transpiled) -> str:

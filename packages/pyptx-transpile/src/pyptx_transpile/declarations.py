@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.modules.compression import compressed
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import Expression, Group, call, keyword, listed
+from pyptx_transpile.layout import Expression, Group, Text, call, keyword, listed
 from pyptx_transpile.values import WHOLE, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+_LONGEST_LIST, _LONGEST = 16, 256  # elements of an initialiser as a list, and as text
+_COLUMNS = 100
+_LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 
 
 def constant(operand: tree.Operand | str | None) -> Expression:
@@ -59,7 +65,7 @@ def variable(node: nodes.Variable, *, of_module: bool) -> list[Expression]:
     if first.dimensions:
         arguments.append(size(first) if of_module else keyword("size", size(first)))
     if first.initializer is not None:
-        arguments.append(keyword("init", constant(first.initializer)))
+        arguments.append(keyword("init", initializer(first.initializer)))
     arguments += _given(
         align=node.alignment, linking=node.linking, count=first.count, vector=node.vector and int(node.vector[1:])
     )
@@ -75,8 +81,37 @@ def _declarator(node: nodes.Declarator, owner: str) -> Group:
     if node.dimensions:
         arguments.append(size(node))
     if node.initializer is not None:
-        arguments.append(keyword("init", constant(node.initializer)))
+        arguments.append(keyword("init", initializer(node.initializer)))
     return call(f"{owner}.declarator", [*arguments, *_given(count=node.count)])
+
+
+def initializer(operand: tree.Operand) -> Expression:
+    """Return what is written for an initial value: a list, as PTX where that is long, or compressed."""
+    count = _count(operand)
+    if count > _LONGEST:
+        return compressed_text(spell(operand))
+    if count <= _LONGEST_LIST:
+        return constant(operand)
+    whole = quoted(spell(operand))
+    return Text("", whole, tuple(_pieces(spell(operand))))
+
+
+def _count(operand: tree.Operand) -> int:
+    return sum(map(_count, operand.elements)) if isinstance(operand, tree.Vector) else 1
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield literals of a list, which end behind commas."""
+    yield from (quoted(line) for line in _LINES.findall(text))
+
+
+def compressed_text(text: str) -> Expression:
+    """Return the call that gives a long text."""
+    packed = compressed(text)
+    pieces = tuple([f'"{packed[at : at + _COLUMNS]}"' for at in range(0, len(packed), _COLUMNS)])
+    if len(pieces) == 1:
+        return call("pyptx.decompressed", pieces)
+    return Text("pyptx.decompressed", f'("{packed}")', pieces)
 
 
 def size(node: nodes.Declarator | nodes.Parameter) -> Expression:

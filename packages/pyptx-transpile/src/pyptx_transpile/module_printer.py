@@ -15,6 +15,7 @@ from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
+from pyptx_transpile.sections import data_calls
 from pyptx_transpile.signatures import definition
 from pyptx_transpile.values import quoted
 
@@ -44,6 +45,8 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Words that are no attributes, outside of strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
+_NO_TYPES = "ptx.inst."  # no operand of an instruction is one
+_TABLE = 2  # lines of a section in a row that are said together
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -162,10 +165,25 @@ class ModulePrinter:
         spelling = None if item.raw is None else item.raw.removesuffix("{")
         write_deviation(page, "module", item.lead, spelling)
         with page.block(f"with module.section({quoted(node.name)})"):
-            for line in range(at + 1, end):
-                self._statement(page, line)
+            place = at + 1
+            while place < end:
+                place = self._lines(page, place)
             write_deviation(page, "module", self.row.items[end].lead, None)
         return end + 1
+
+    def _lines(self, page: Page, at: int) -> int:
+        """Print what begins at a line of a section; return where what follows does."""
+        items = self.row.items
+        end = at
+        while items[end].kind == "SectionData" and (end == at or (items[end].lead is None and items[end].raw is None)):
+            end += 1
+        if end - at < _TABLE:
+            self._statement(page, at)
+            return at + 1
+        write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
+        for each in data_calls([node for item in items[at:end] if isinstance(node := item.node, nodes.SectionData)]):
+            page.say(each)
+        return end
 
     def _definition(self, at: int, body: Body, plan: Plan) -> Part:
         page, items = Page(), self.row.items
@@ -196,12 +214,13 @@ class ModulePrinter:
             page.line(line)
         page.line("")
         page.line("import pyptx")
-        body = "".join([part.page.text() for part in parts])
-        names = [name for name in ("ptx", "reg") if f"{name}." in body]
+        written = [line for part in parts for line in part.page.lines]
+        names = [name for name in ("ptx", "reg") if any(f"{name}." in line for line in written)]
         if names:
             page.line(f"from pyptx import {', '.join(names)}")
         page.line("from pyptx.emitter import Style")
-        used = sorted({name for name in _TYPES.findall(body) if name in BY_NAME}, key=_natural)
+        others = "\n".join([line for line in written if not line.lstrip(" ").startswith(_NO_TYPES)])
+        used = sorted({name for name in _TYPES.findall(others) if name in BY_NAME}, key=_natural)
         if used:
             line = f"from pyptx.types import {', '.join(used)}"
             page.say(line if len(line) <= WIDTH else Group("from pyptx.types import (", tuple(used), ")"))

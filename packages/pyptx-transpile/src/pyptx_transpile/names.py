@@ -6,13 +6,14 @@ import builtins
 import keyword
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.types import BY_NAME
 from pyptx_transpile.mangled import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable
 
     from pyptx_ir.syntax.operands import Operand
 
@@ -126,39 +127,36 @@ class Registers:
 
     def element(self, name: str) -> tuple[str, int] | None:
         """Return the variable of a bank that has a register, and its number there; None for one without a bank."""
-        for scope in reversed(self._banks):
-            held = scope.get(name)
-            if held is not None and held[1] is None:
-                return None
-            for stem, number in _numbered(name):
-                held = scope.get(stem)
-                if held is not None and held[1] is not None and number < held[1]:
-                    return held[0], number
-        return None
+        held = self._held(name)
+        return None if held is None or held[1] is None else (held[0], held[1])
 
     def find(self, name: str) -> str | None:
         """Return the expression of a register; None if nothing declares it here."""
         known = self._known[-1]
         if name not in known:
-            known[name] = self._find(name)
+            held = self._held(name)
+            known[name] = None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
         return known[name]
 
-    def _find(self, name: str) -> str | None:
+    def _held(self, name: str) -> tuple[str, int | None] | None:
+        """Return the variable that has a register, and its number if that is a bank."""
         for scope in reversed(self._banks):
+            if not scope:
+                continue
             held = scope.get(name)
             if held is not None and held[1] is None:
-                return held[0]
+                return held
             for stem, number in _numbered(name):
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
-                    return f"{held[0]}[{number}]"
-        return self._symbols.find(name, self._at)
+                    return held[0], number
+        symbol = self._symbols.find(name, self._at)
+        return None if symbol is None else (symbol, None)
 
 
-def _numbered(name: str) -> Iterator[tuple[str, int]]:
-    """Yield the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
+@lru_cache(maxsize=1 << 14)
+def _numbered(name: str) -> tuple[tuple[str, int], ...]:
+    """Return the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
     digits = len(name) - len(name.rstrip("0123456789"))
-    for length in range(digits, 0, -1):
-        number = name[-length:]
-        if number == "0" or number[0] != "0":
-            yield name[:-length], int(number)
+    splits = [(name[:-length], name[-length:]) for length in range(digits, 0, -1)]
+    return tuple([(stem, int(number)) for stem, number in splits if number == "0" or number[0] != "0"])

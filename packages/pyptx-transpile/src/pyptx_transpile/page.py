@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import WIDTH, lines, parsed
+from pyptx_transpile.layout import WIDTH, call, lines, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.plan import Claim
@@ -32,20 +32,29 @@ class Page:
 
     def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
         """Print a statement that is an expression, on as many lines as it takes."""
-        if self._width is None:
-            self.line(f"{before}{expression}{behind}")
+        whole = f"{before}{expression}{behind}"
+        if self._width is None or 4 * self.indent + len(whole) <= self._width:
+            self.line(whole)
             return
         for text in lines(expression, self.indent, before, behind):
             self.lines.append(text)
             self.owners.append(self._owner)
+
+    def call(self, function: str, arguments: Sequence[str]) -> None:
+        """Print a statement that is a call."""
+        whole = f"{function}({', '.join(arguments)})"
+        if self._width is None or 4 * self.indent + len(whole) <= self._width:
+            self.line(whole)
+        else:
+            self.say(call(function, arguments))
 
     def rebroken(self, line: str) -> None:
         """Print a line that was printed on a page without a width, with its own margin."""
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks
-        before, call = parsed(text)
-        self.say(call, before=before)
+        before, expression = parsed(text)
+        self.say(expression, before=before)
         self.indent -= blocks
 
     def space(self, count: int) -> None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import ModuleBuilder
+from pyptx_dsl.modules.compression import decompressed
 from pyptx_dsl.modules.places import places_of
-from pyptx_dsl.tracing.leads import left_open
+from pyptx_dsl.tracing.leads import UsualLead
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
@@ -58,7 +59,10 @@ class Proof:
                 found[part.body.start] = wrong
             elif part.body is not None:
                 ran.append(part)
-        row = Row(left_open(builder.module()))
+        row = Row(builder.module())
+        for item in row.items:
+            if isinstance(item.lead, UsualLead):  # which nobody has asked for
+                item.lead = None
         if not found and _equal(row, self._row):
             return {}
         for part, emitted, places in zip(ran, row.bodies(), places_of(builder), strict=True):
@@ -72,7 +76,7 @@ class Proof:
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
         """Run what begins the module, and return it; the facade that the file imports may not be installed."""
-        names |= {"pyptx": SimpleNamespace(module=module), "Style": Style}
+        names |= {"pyptx": SimpleNamespace(module=module, decompressed=decompressed), "Style": Style}
         try:
             exec(compile(printed.opening, _FILE, "exec"), names)  # noqa: S102  what was printed here
         except PyptxError as error:
@@ -123,7 +127,7 @@ def _differences(body: Body, plan: Plan, emitted: Owned) -> Iterator[tuple[Claim
     wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
     if not wrong:  # all of it is there; perhaps in another order
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
-        wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), [])
+        wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     claims = [claim for claim in wrong if claim is not None]
     if wrong and not claims:
         raise ProofError(f"{_first(expected[None], got[None])} was printed without any rule, and is wrong")

@@ -11,8 +11,6 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.style.items import items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyptx_ir.syntax.style.items import Item
 
 OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
@@ -21,12 +19,13 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 class Row:
     """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
 
-    def __init__(self, module: nodes.Module) -> None:
-        """Lay the items of a module in a row."""
+    def __init__(self, module: nodes.Module, row: list[Item] | None = None) -> None:
+        """Lay the items of a module in a row, or take those that were laid."""
         self.module = module
         self._spelled: dict[str, dict[str, str]] | None = None
-        self.items: list[Item] = list(items(module))
+        self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
+        self._bodies: list[Body] | None = None
         opened: list[int] = []
         for at, item in enumerate(self.items):
             if item.kind in OPENING:
@@ -42,11 +41,12 @@ class Row:
             self._spelled = spelled(self)
         return self._spelled
 
-    def bodies(self) -> Iterator[Body]:
-        """Yield the bodies of the module's functions."""
-        for at, item in enumerate(self.items):
-            if item.kind == "body{":
-                yield Body(self, at + 1, self.ends[at])
+    def bodies(self) -> list[Body]:
+        """Return the bodies of the module's functions."""
+        if self._bodies is None:
+            starts = [at for at, item in enumerate(self.items) if item.kind == "body{"]
+            self._bodies = [Body(self, at + 1, self.ends[at]) for at in starts]
+        return self._bodies
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.parser import collector_paused, parse
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import learnt
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.names import Naming
@@ -61,9 +61,8 @@ class Transpiler:
         self, module: Module, rules: Iterable[SugarRule], *, kernel_name: str | None = None, unchecked: bool = False
     ) -> None:
         """Prepare to print a module that was parsed, by some rules."""
-        self._style = learn(module)
-        self._module = stripped(module, self._style)
-        self._row = Row(self._module)
+        self._style, row = learnt(module)
+        self._row = Row(module, row)
         self._rules: Sequence[SugarRule] = tuple(rules)
         self._kernel_name, self._unchecked = kernel_name, unchecked
         self._bodies = {body.start: body for body in self._row.bodies()}
@@ -88,7 +87,7 @@ class Transpiler:
         printer = ModulePrinter(
             self._row,
             self._style,
-            self._module.tail,
+            self._row.items[-1].lead,
             kernel_name=self._kernel_name,
             unchecked=self._unchecked,
             naming=Naming(demangled=NAMES in self._rules, special=SPECIAL in self._rules),

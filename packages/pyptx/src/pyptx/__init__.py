@@ -17,11 +17,19 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx import bundles, emitter, parser
     from pyptx.bundles import load
-    from pyptx.modules import module
+    from pyptx.modules import compressed, decompressed, module
 else:
     __getattr__, __dir__ = late_names(
         __name__,
-        {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "module": "modules", "parser": "parser"},
+        {
+            "bundles": "bundles",
+            "compressed": "modules",
+            "decompressed": "modules",
+            "emitter": "emitter",
+            "load": "bundles",
+            "module": "modules",
+            "parser": "parser",
+        },
     )
 
 __tracebackhide__ = True
@@ -35,6 +43,8 @@ __all__ = [
     "TmaDescriptorHandle",
     "__version__",
     "bundles",
+    "compressed",
+    "decompressed",
     "detect_arch",
     "differentiable_kernel",
     "emitter",

@@ -2,5 +2,6 @@
 
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder
+from pyptx_dsl.modules.compression import compressed, decompressed
 
-__all__ = ["FunctionName", "ModuleBuilder", "module"]
+__all__ = ["FunctionName", "ModuleBuilder", "compressed", "decompressed", "module"]

@@ -16,7 +16,7 @@ from pyptx_dsl.modules.description import described
 from pyptx_dsl.modules.function_names import FunctionName
 from pyptx_dsl.modules.options import FunctionOptions, Parameters, VariableOptions, header, variable_node
 from pyptx_dsl.modules.output import assembly_of, text_of
-from pyptx_dsl.modules.sections import SectionBlock, data_line
+from pyptx_dsl.modules.sections import SectionBlock, data_line, data_lines
 from pyptx_dsl.modules.statements import Statements
 from pyptx_dsl.modules.styles import chosen_style
 from pyptx_dsl.modules.unfinished import Unfinished
@@ -366,6 +366,14 @@ class ModuleBuilder:
         Raise DirectiveError for a value that the type cannot hold.
         """
         self._statements.append_data(data_line(dtype, values, unchecked=self._unchecked))
+
+    def lines(self, dtype: PtxType, *values: PtxType | int | str | bytes | list[int | str]) -> None:
+        r"""Write lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
+
+        A type holds for the values behind it. Bytes are a line for each of them, a list is one line of several values.
+        Raise as `data` does, and OperandError for a type without values.
+        """
+        self._statements.append_data(*data_lines(dtype, values, unchecked=self._unchecked))
 
     def label(self, name: str) -> None:
         """Write a label of a section, `name:`; raise DuplicateNameError for one that a section has."""

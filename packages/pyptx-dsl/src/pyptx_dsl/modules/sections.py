@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import DirectiveError, OperandError
 from pyptx_dsl.instructions.directives import word
 from pyptx_dsl.instructions.variables import constant
-from pyptx_dsl.registers.operands import whole_number
+from pyptx_dsl.registers.operands import as_items, whole_number
 from pyptx_dsl.registers.texts import text
 from pyptx_dsl.tracing.leads import usual_lead
-from pyptx_dsl.types import as_type
+from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from pyptx_dsl.modules.statements import Opening, Statements
     from pyptx_dsl.modules.unfinished import Unfinished
-    from pyptx_dsl.types import PtxType
 
 _NAME = re.compile(r"\.[\w$.]+\Z", re.ASCII)
 _TYPES = ("b8", "b16", "b32", "b64")
@@ -59,7 +59,26 @@ class SectionBlock:
             self._statements.append_section(node, self._opening)
 
 
-def data_line(dtype: PtxType, values: tuple[int | str, ...], *, unchecked: bool) -> nodes.SectionData:
+def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> list[nodes.SectionData]:
+    """Return a line for each value, or for each byte of bytes; a list is one line, a type holds for what follows it.
+
+    Raise as `data_line` does, and OperandError for a type without values behind it.
+    """
+    lines: list[nodes.SectionData] = []
+    kind, behind = dtype, 0
+    for value in (*values, dtype):
+        if isinstance(value, PtxType):
+            if behind == len(lines):
+                raise OperandError(f"no value stands behind {kind}", hint="write m.lines(b8, 1, 2, b32, 3)")
+            kind, behind = value, len(lines)
+        elif isinstance(value, bytes):
+            lines += [data_line(kind, (byte,), unchecked=unchecked) for byte in value]
+        else:
+            lines.append(data_line(kind, tuple(as_items(value) or (value,)), unchecked=unchecked))
+    return lines
+
+
+def data_line(dtype: PtxType, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
     """Return a line of data; raise OperandError for no values or another type, DirectiveError for what does not fit."""
     kind = as_type(dtype).name
     if kind not in _TYPES:

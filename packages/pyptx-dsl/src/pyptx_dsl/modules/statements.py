@@ -141,8 +141,8 @@ class Statements:
         whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
         self._put(whole, site, (*self._section_sites, site))
 
-    def append_data(self, node: Data) -> None:
-        """Put a line into the open section."""
+    def append_data(self, node: Data, *more: Data) -> None:
+        """Put lines into the open section; what was said of the next statement is said of the first."""
         if self.section is None:
             raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
         if self._next.waiting:
@@ -150,8 +150,9 @@ class Statements:
             raw = None if said.spelling is None else spelled(node, said.spelling)
             lead = nodes.lead_of(node) if said.lead is None else said.lead
             node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)
-        self.section.append(node)
-        self._section_sites.append(self.site(sys._getframe(1)))  # noqa: SLF001  as above
+        self.section += (node, *more)
+        site = self.site(sys._getframe(1))  # noqa: SLF001  as above
+        self._section_sites += [site] * (1 + len(more))
 
     def _usual(self, node: nodes.Statement) -> UsualLead:
         """Return the white space in front of a statement that stands here: a blank line between groups."""

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,7 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
             return replace(node, lead=_said(node.lead), body=lines, close_lead=_said(node.close_lead))
         case _:
-            return replace(node, lead=None) if isinstance(node.lead, UsualLead) else node
+            return rewritten(node, None, node.raw) if isinstance(node.lead, UsualLead) else node
 
 
 def _block(node: nodes.Block) -> nodes.Block:

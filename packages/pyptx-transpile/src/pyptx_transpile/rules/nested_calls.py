@@ -43,12 +43,15 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _alone(body: Body, at: int) -> Tree | None:
-    """Return the call of an instruction, with its result if it may be an operand; None for what is as it is."""
+    """Return the call of an instruction, with its result if it may be an operand; None for what is as it is.
+
+    What changes a register in place is a statement of its own: as an operand it would be overlooked.
+    """
     node = body.instruction(at)
     if node is None or body.deviates(at):
         return None
     first = node.operands[0] if node.operands and node.guard is None else None
-    result = first.name if isinstance(first, tree.Register) else None
+    result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
     return Tree(at, result, None, call_width(node), named=True)
 
 
@@ -56,11 +59,10 @@ def _take_in(body: Body, outer: Tree, before: list[Tree]) -> None:
     """Write the last instructions into a call, as many as are its sources in their order, and fit."""
     sources = list(places_of_sources(body.branch(outer.at)))
     taken: list[Tree] = []
-    while before and sources and before[-1].result in sources:
-        last = before[-1]
+    while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:
         if outer.width + last.width > _WIDEST:
             break
-        del sources[len(sources) - 1 - sources[::-1].index(last.result) :]
+        del sources[sources.index(last.result) :]
         outer.width += last.width
         taken.append(before.pop())
     outer.inner = {each.result: each for each in reversed(taken) if each.result is not None}

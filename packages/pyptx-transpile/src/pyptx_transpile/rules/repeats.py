@@ -24,6 +24,7 @@ _LONGEST = 64  # items of one turn
 _CANDIDATES = 5  # lengths of a turn that are tried at one place
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 3, 6  # lines of Python
 _MOST_TABLES = 3
+_FEW = 4  # turns that are looked at first; more are where these have few tables
 _NAMES = ("i", "t", "u", "v")
 _OPEN, _CLOSE = 1, 2  # the shapes of braces
 # In PTX: the number of a register, and a literal that stands by itself. In Python: literals outside of strings.
@@ -123,23 +124,38 @@ def _best(shapes: Sequence[int], numbers: Sequence[tuple[int, ...]], next_like: 
 
 def _turns(shapes: Sequence[int], numbers: Sequence[tuple[int, ...]], at: int, length: int) -> Iterator[Turns]:
     """Yield the turns of a length: as many as are alike, and as many as have steps alone."""
-    end = at
-    while end + length < len(shapes) and shapes[end] == shapes[end + length] and shapes[end]:
-        end += 1
-    count = (end - at) // length + 1
+    most, count = _FEW, _count(shapes, at, length, _FEW)
     if count < 2 or not _is_balanced(shapes[at : at + length]):
         return
-    columns = [
-        [numbers[at + turn * length + place][number] for turn in range(count)]
-        for place in range(length)
-        for number in range(len(numbers[at + place]))
-    ]
+    columns = _columns(numbers, at, length, count)
+    while count == most and len({tuple(each) for each in columns if _stepped(each) < count}) <= _MOST_TABLES:
+        most *= 4
+        count = _count(shapes, at, length, most)
+        columns = _columns(numbers, at, length, count)
     stepped = min((_stepped(column) for column in columns), default=count)
     for turns in {count, stepped}:
         tables = len({tuple(column[:turns]) for column in columns if _stepped(column[:turns]) < turns})
         saved = length * (turns - 1) - 1 - tables
         if turns >= 2 and tables <= _MOST_TABLES and saved >= (_LEAST_SAVED_BY_TABLES if tables else _LEAST_SAVED):
             yield Turns(at, length, turns, tables, saved)
+
+
+def _count(shapes: Sequence[int], at: int, length: int, most: int) -> int:
+    """Return how many turns of a length are alike from a place on."""
+    last = min(len(shapes) - length, at + (most - 1) * length)
+    end = at
+    while end < last and shapes[end] == shapes[end + length] and shapes[end]:
+        end += 1
+    return (end - at) // length + 1
+
+
+def _columns(numbers: Sequence[tuple[int, ...]], at: int, length: int, count: int) -> list[list[int]]:
+    """Return each number of a turn as it is in all turns."""
+    return [
+        [numbers[at + turn * length + place][number] for turn in range(count)]
+        for place in range(length)
+        for number in range(len(numbers[at + place]))
+    ]
 
 
 def _is_balanced(shapes: Sequence[int]) -> bool:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.syntax.nodes import Block, Function, Invalid, Section, Statement
+from pyptx_ir.syntax.drafts import instruction, rewritten
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Section, Statement
 from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.shapes import Shapes
 from pyptx_ir.syntax.style.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.nodes import Label, Module, SectionData
+    from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
 
@@ -42,6 +45,8 @@ def stripped(module: Module, style: Style) -> Module:
 def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None]]) -> Statement:
     _, lead, raw = next(rest)
     match node:
+        case Instruction():
+            return instruction(node.opcode, node.operands, node.guard, lead, raw)
         case Block():
             return _block(node, lead, rest)
         case Function(body=Block() as block):
@@ -54,7 +59,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
             head = None if raw is None else node.head
             return replace(node, lead=lead, head=head, body=lines, close_lead=next(rest)[1])
         case _:
-            return replace(node, lead=lead, raw=raw)
+            return rewritten(node, lead, raw)
 
 
 def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None, str | None]]) -> Block:
@@ -63,10 +68,15 @@ def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None
 
 
 def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield each item with its own lead and its own spelling where they are not the style's."""
-    for item, lead, text in Writer(style).written(list(items(module))):
-        yield (
-            item,
-            None if item.lead == lead else item.lead,
-            None if item.raw == text and not isinstance(item.node, Invalid) else item.raw,
-        )
+    row = list(items(module))
+    return differences(row, Shapes().of_row(row), style)
+
+
+def differences(
+    row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
+) -> Iterator[tuple[Item, str | None, str | None]]:
+    """Yield each item with its own lead and its own spelling, which has a shape, where they are not the style's."""
+    writer = Writer(style)
+    for (item, lead, form), shape in zip(writer.laid(row), shapes, strict=True):
+        given = item.node is None or (writer.gives(item, form, shape) and not isinstance(item.node, Invalid))
+        yield item, None if item.lead == lead else item.lead, None if given else item.raw

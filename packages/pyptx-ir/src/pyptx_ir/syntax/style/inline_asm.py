@@ -23,7 +23,8 @@ from pyptx_ir.syntax.style.tokens import cut, same_tokens
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-BEGIN, FINISH = "// begin inline asm", "// end inline asm"
+MARK = "inline asm"
+BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
@@ -161,14 +162,6 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, Pa
     return parts
 
 
-def placed(row: Sequence[Item], parts: Mapping[int, Part]) -> Iterator[Part]:
-    """Yield each item of a row as a part."""
-    before = BEFORE
-    for at, item in enumerate(row):
-        yield parts.get(at) or Part(item, before, item)
-        before = item
-
-
 # --- learning -------------------------------------------------------------------------------------------
 
 
@@ -183,6 +176,8 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
     start = None
     for at, item in enumerate(row):
         lead = item.lead or ""
+        if MARK not in lead:
+            continue
         if start is not None and FINISH in lead:
             yield Region(start, at)
             start = None

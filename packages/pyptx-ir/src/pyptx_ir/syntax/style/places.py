@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INDENT, MARGIN = "{indent}", "{margin}"
 _COLUMN = 40  # of comments, as LLVM counts: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
+_GOES_ON = re.compile(r"[\w$]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class _Place:
     """A piece of a comment that repeats something: its name, what stands in front of it, and what it repeats."""
 
     name: str
-    front: str
+    front: re.Pattern[str]
     value: Callable[[Context], str]
 
 
@@ -61,13 +62,13 @@ def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
 
 
 _PLACES = (
-    _Place("{function}", r"\.globl\t|// @|Begin function ", lambda context: context.item.function),
-    _Place("{call}", "callseq ", lambda context: str(context.item.calls)),
-    _Place("{called}", "callseq ", lambda context: str(context.item.calls - 1)),
-    _Place("{block}", r"// %bb\.", lambda context: str(context.item.block)),
-    _Place("{remark}", "// ", lambda context: context.before.remark),
-    _Place("{location}", "// ", _location),
-    _Place("{brief location}", "// ", lambda context: _location(context, folder=False)),
+    _Place("{function}", re.compile(r"\.globl\t|// @|Begin function "), lambda context: context.item.function),
+    _Place("{call}", re.compile("callseq "), lambda context: str(context.item.calls)),
+    _Place("{called}", re.compile("callseq "), lambda context: str(context.item.calls - 1)),
+    _Place("{block}", re.compile(r"// %bb\."), lambda context: str(context.item.block)),
+    _Place("{remark}", re.compile("// "), lambda context: context.before.remark),
+    _Place("{location}", re.compile("// "), _location),
+    _Place("{brief location}", re.compile("// "), lambda context: _location(context, folder=False)),
 )
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 
@@ -106,9 +107,19 @@ def _repeated(text: str, context: Context) -> str:
     """Put a place wherever a comment repeats something."""
     for place in _PLACES:
         value = place.value(context)
-        if value:
-            text = re.sub(rf"({place.front}){re.escape(value)}(?![\w$])", rf"\g<1>{place.name}", text)
+        if value and value in text:
+            text = "".join(_pieces(text, place, value))
     return text
+
+
+def _pieces(text: str, place: _Place, value: str) -> Iterator[str]:
+    at = 0
+    for found in place.front.finditer(text):
+        start, end = found.end(), found.end() + len(value)
+        if found.start() >= at and text.startswith(value, start) and not _GOES_ON.match(text, end):
+            yield text[at:start] + place.name
+            at = end
+    yield text[at:]
 
 
 def _last_line(text: str) -> str:

@@ -11,14 +11,17 @@ inside an address, `"w(: , ."` inside the parentheses behind a name.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# Strings, floats with a signed exponent, words with their components and modifiers.
+# Words with their components and modifiers; floats with a signed exponent and other numbers; strings.
+_REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
-    r'("[^"\n]*"|[0-9]++\.?[0-9]*+[eE][+-][0-9]++|[\w$](?:[\w$.]|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+)', re.ASCII
+    rf'([A-Za-z_$]{_REST}|[0-9]++(?:\.?[0-9]*+[eE][+-][0-9]++|{_REST})|"[^"\n]*")',
+    re.ASCII,
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
@@ -33,9 +36,14 @@ def cut(text: str) -> list[str]:
     return _WORD.split(text)
 
 
+def erased(text: str) -> str:
+    r"""Return a text with `\0` for each word: what stands between words, in one piece."""
+    return _WORD.sub("\0", text)
+
+
 def same_tokens(one: Sequence[str], other: Sequence[str]) -> bool:
     """Tell whether two texts that were cut differ in white space alone; comments are none."""
-    return one[1::2] == other[1::2] and [bare(text) for text in one[::2]] == [bare(text) for text in other[::2]]
+    return one[1::2] == other[1::2] and bare("\0".join(one[::2])) == bare("\0".join(other[::2]))
 
 
 def bare(text: str) -> str:
@@ -43,16 +51,29 @@ def bare(text: str) -> str:
     return text.translate(_NO_BLANKS)
 
 
-def pairs(between: Sequence[str], words: Sequence[str], opcode: int | None) -> Iterator[tuple[str, str, str]]:
-    """Yield for each token: the name of the pair that it ends, the gap in front of it, and its text as a `%`-format.
+def pairs(between: tuple[str, ...], words: Sequence[str], opcode: int | None) -> tuple[tuple[str, str, str], ...]:
+    """Return for each token: the name of the pair that it ends, the gap in front of it, and its text as a `%`-format.
 
     The format of a word is `%s`. `opcode` is the number of the word that is one; where there is none, as in
     declarations, numbers and strings are told from other words.
     """
+    if opcode is not None:
+        return _known_pairs(between, None, opcode)
+    return _known_pairs(between, tuple(map(word_kind, words)), None)
+
+
+@lru_cache(maxsize=1 << 12)
+def _known_pairs(
+    between: tuple[str, ...], kinds: tuple[str, ...] | None, opcode: int | None
+) -> tuple[tuple[str, str, str], ...]:
+    return tuple(_pairs(between, kinds or (WORD,) * (len(between) - 1), opcode))
+
+
+def _pairs(between: tuple[str, ...], kinds: Sequence[str], opcode: int | None) -> Iterator[tuple[str, str, str]]:
     around = [""]
     last = ""
     for number, marks in enumerate(between):
-        word = words[number] if number < len(words) else None
+        word = kinds[number] if number < len(kinds) else None
         glued = marks[-1] if word is not None and marks.endswith(_GLUED) else ""
         gap = ""
         for mark in marks[: len(marks) - len(glued)]:
@@ -66,7 +87,7 @@ def pairs(between: Sequence[str], words: Sequence[str], opcode: int | None) -> I
                 around.append(f"{last}{mark}: " if mark == "(" else f"{mark}: ")
             gap, last = "", mark
         if word is not None:
-            kind = OPCODE if number == opcode else glued or (WORD if opcode is not None else word_kind(word))
+            kind = OPCODE if number == opcode else glued or word
             yield f"{around[-1]}{last} {kind}", gap, glued.replace("%", "%%") + "%s"
             last = kind
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.parser import collector_paused
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
-from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid, still_inside
+from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
-from pyptx_ir.syntax.style.places import Context, filled
+from pyptx_ir.syntax.style.places import MARGIN, Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_ir.syntax.nodes import Module, Statement
+    from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
 _LONG = 4_000  # what stands between the words of a longer text is not kept
@@ -41,27 +42,49 @@ class Writer:
         self._style = style
         self._leads: dict[tuple[str, str], str] = {}
         self._forms: dict[str, dict[tuple[str, ...], str]] = {}
+        self._given: dict[tuple[str, str, Shape], bool] = {}
         self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
+        for item, lead, form in self.laid(row):
+            yield item, lead, self._text(item, form)
+
+    def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
+        """Yield each item with the lead that the style gives it, and the form if a template of a region has one."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(row))
-        before, line, inside = BEFORE, "", False
+        before, before_lead, before_form, inside = BEFORE, "", None, False
         for at, item in enumerate(row):
             part = parts.get(at)
             lead = self._lead(before, item) if part is None else self._region_lead(part)
             if "{" in lead:
+                line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
                 lead = filled(lead, Context(item, before, line, files))
             own = lead if item.lead is None else item.lead
-            if "inline asm" in own:
+            if MARK in own:
                 inside = still_inside(own, inside=inside)
             if inside and part is None:
                 item.enter_asm()
-            text = self._text(item) if part is None or part.form is None else _formed(part.form, item)
-            yield item, lead, text
-            before, line = item, own + (text if item.raw is None else item.raw)
+            form = None if part is None else part.form
+            yield item, lead, form
+            before, before_lead, before_form = item, own, form
+
+    def gives(self, item: Item, form: str | None, shape: Shape | None) -> bool:
+        """Tell whether the style gives an item its own spelling, which has a shape."""
+        if shape is None:
+            return item.raw == self._text(item, form)
+        if form is not None:
+            return form == shape.form
+        key = item.name, item.kind, shape
+        known = self._given.get(key)
+        if known is None:
+            known = self._given[key] = shape.form == self._form(item, shape.canonical, shape.words)
+        return known
+
+    def _own(self, item: Item, form: str | None) -> str:
+        return self._text(item, form) if item.raw is None else item.raw
 
     def _lead(self, before: Item, item: Item) -> str:
         names = before.name, item.name
@@ -82,9 +105,11 @@ class Writer:
                 return leads[key]
         return item.usual_lead()
 
-    def _text(self, item: Item) -> str:
+    def _text(self, item: Item, form: str | None) -> str:
         if item.node is None:
             return item.raw or ""
+        if form is not None:
+            return form % tuple(cut(item.canonical())[1::2])
         canonical = item.canonical()
         parts = cut(canonical)
         words, between = tuple(parts[1::2]), tuple(parts[::2])
@@ -94,10 +119,10 @@ class Writer:
         forms = self._forms.get(item.name)
         if forms is None:
             forms = self._forms[item.name] = {}
-        form = forms.get(key)
-        if form is None:
-            form = forms[key] = self._form(item, between, words)
-        return form % words
+        known = forms.get(key)
+        if known is None:
+            known = forms[key] = self._form(item, between, words)
+        return known % words
 
     def _form(self, item: Item, between: tuple[str, ...], words: tuple[str, ...]) -> str:
         """Return the spelling with `%s` for each word."""
@@ -110,10 +135,6 @@ class Writer:
 
     def _rules(self, name: str) -> Mapping[str, str]:
         return self._style.gaps.get(name, {})
-
-
-def _formed(form: str, item: Item) -> str:
-    return form % tuple(cut(item.canonical())[1::2])
 
 
 def lead_keys(before: Item, item: Item) -> tuple[str, ...]:

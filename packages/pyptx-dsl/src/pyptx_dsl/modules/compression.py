@@ -1,0 +1,28 @@
+"""Long texts of PTX as short literals: initialisers of thousands of elements, where a list would hide the code."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+
+from pyptx_dsl.errors import OperandError
+
+__all__ = ["compressed", "decompressed"]
+
+
+def compressed(text: str) -> str:
+    """Return a text as ASCII for `decompressed`, without quotes and backslashes.
+
+    `compressed("{" + ", ".join(map(str, table)) + "}")` is a table of numbers, to be pasted as
+    `init=decompressed("…")`. Python's zlib at its highest level, as base 85.
+    """
+    return base64.b85encode(zlib.compress(text.encode("utf-8", "surrogateescape"), 9)).decode("ascii")
+
+
+def decompressed(text: str) -> str:
+    """Return the text that `compressed` was given; raise OperandError for what it did not make."""
+    try:
+        return zlib.decompress(base64.b85decode(text)).decode("utf-8", "surrogateescape")
+    except (ValueError, binascii.Error, zlib.error) as error:
+        raise OperandError(f"this is no compressed text: {error}", hint="paste what pyptx.compressed returns") from None

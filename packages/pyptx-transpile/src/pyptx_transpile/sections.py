@@ -1,0 +1,75 @@
+"""Lines of debugging sections as calls: many lines in one, a type in front of the values that it holds for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.declarations import constant, kind
+from pyptx_transpile.layout import WIDTH, Group, call, listed
+from pyptx_transpile.values import WHOLE, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_ir.syntax import nodes
+
+_WIDEST = WIDTH - len("    module.lines()")
+_SHORTEST, _LONGEST = 3, 60  # characters of a text
+_TEXT = range(32, 127)
+
+
+def data_calls(lines: Sequence[nodes.SectionData]) -> Iterator[Group]:
+    """Yield calls that write these lines, each on one line of Python."""
+    row: list[str] = []
+    width, last = 0, ""
+    for dtype, value in _values(lines):
+        if row and width + len(", ") + len(value) + (len(", ") + len(dtype)) * (dtype != last) > _WIDEST:
+            yield _call(row)
+            row, width, last = [], 0, ""
+        added = [value] if dtype == last else [dtype, value]
+        row += added
+        width += sum(len(", ") + len(each) for each in added)
+        last = dtype
+    if row:
+        yield _call(row)
+
+
+def _call(row: Sequence[str]) -> Group:
+    return call("module.lines", row)
+
+
+def _values(lines: Sequence[nodes.SectionData]) -> Iterator[tuple[str, str]]:
+    """Yield a type and a value for each line, and for each text that ends in a zero."""
+    at = 0
+    while at < len(lines):
+        node = lines[at]
+        text = _text(lines, at)
+        if text:
+            yield kind(node.type), f"{'b' + quoted(text)[:-1]}\\0{quoted(text)[-1]}"
+            at += len(text) + 1
+            continue
+        values = [constant(each) for each in node.values]
+        yield kind(node.type), str(values[0] if len(values) == 1 else listed(values))
+        at += 1
+
+
+def _text(lines: Sequence[nodes.SectionData], at: int) -> str:
+    """Return the text that begins at a line, if one does that is worth it."""
+    found = ""
+    while at < len(lines) and len(found) <= _LONGEST:
+        byte = _byte(lines[at])
+        if byte not in _TEXT:
+            return found if byte == 0 and len(found) >= _SHORTEST else ""
+        found += chr(byte)
+        at += 1
+    return ""
+
+
+def _byte(node: nodes.SectionData) -> int:
+    """Return the byte that a line is, or -1."""
+    match node.values:
+        case (tree.Immediate(text),) if node.type == "b8" and WHOLE.match(text):
+            return int(text)
+        case _:
+            return -1

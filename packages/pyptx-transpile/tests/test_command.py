@@ -1,0 +1,50 @@
+"""The command: one file, several into a folder, and never a part of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_transpile.command import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n}\n"
+BROKEN = {
+    "truncated": SOURCE[:-8].encode(),
+    "no PTX": b"int main() {}",
+    "binary": b"\x00\xff\x01" * 40,
+}
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_several_files_go_into_a_folder(tmp_path: Path, jobs: str) -> None:
+    names = [tmp_path / f"{name}.ptx" for name in ("one", "two", "three")]
+    for path in names:
+        path.write_text(SOURCE)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    assert run([*map(str, names), "--sugar", "-o", str(folder), "-j", jobs]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["one.py", "three.py", "two.py"]
+    assert len({path.read_text() for path in folder.iterdir()}) == 1
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_no_ptx_is_one_error_and_no_file(tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+    source, output = tmp_path / "broken.ptx", tmp_path / "broken.py"
+    source.write_bytes(BROKEN[kind])
+    assert run([str(source), "-o", str(output)]) == 2
+    assert list(tmp_path.iterdir()) == [source]
+    told = capfd.readouterr().err
+    assert f"\n{source}:" in told
+    assert told.count("pyptx transpile:") == 1
+    assert "^" in told
+
+
+def test_several_files_need_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["a.ptx", "b.ptx", "-o", str(tmp_path / "nowhere")]) == 2
+    assert "-o DIR" in capfd.readouterr().err
+    assert run([str(tmp_path)]) == 2
+    assert "Is a directory" in capfd.readouterr().err

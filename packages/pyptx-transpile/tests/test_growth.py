@@ -1,0 +1,29 @@
+"""Time grows with the size of a module, not with its square."""
+
+from __future__ import annotations
+
+import time
+
+from pyptx_transpile import transpile
+from pyptx_transpile.rules.table import RULES
+
+HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n.entry k()\n{\n\t.reg .b32 %r<32>;\n\t.reg .b64 %rd<32>;\n"
+LINES = (
+    "\tmul.wide.u32 %rd{a}, %r{b}, 4;\n\tld.global.b32 %r{b}, [%rd{a}+{n}];\n\tadd.s32 %r{c}, %r{b}, {n};\n"
+    "\txor.b32 %r{a}, %r{b}, %r{c};\n"
+)
+
+
+def seconds(count: int) -> float:
+    """Return the CPU time of a function of so many groups of lines that are alike but for numbers without steps."""
+    body = "".join([LINES.format(a=n % 31, b=n * n % 29, c=n % 23, n=n * n % 1024) for n in range(count)])
+    times: list[float] = []
+    for _ in range(2):
+        start = time.process_time()
+        transpile(f"{HEAD}{body}\tret;\n}}\n", RULES, verify=False)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def test_a_function_of_four_times_the_length_takes_about_four_times_as_long() -> None:
+    assert seconds(3200) <= 7 * seconds(800)
