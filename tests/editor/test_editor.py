@@ -99,7 +99,7 @@ def test_a_word_shows_summary_syntax_version_and_targets(
 
 def test_the_last_word_shows_the_operands_too(server: LanguageServer, document: Path) -> None:
     shown = server.hover(document, *place(7, "u32("))
-    assert all(each in shown for each in ("d: Reg", "a: Value", "b: Value", "c: Value", "-> Reg"))
+    assert all(each in shown for each in ("d: Result", "a: Value", "b: Value", "c: Value", "-> Reg"))
     assert "`mad.mode.type d, a, b, c` (PTX 1.0, any target)" in shown
 
 
@@ -112,7 +112,7 @@ def test_a_call_shows_its_operands_by_the_names_of_the_manual(server: LanguageSe
     line, column = place(4, "value, value")
     (signature,) = server.signatures(document, line, column)
     assert signature["label"].startswith(
-        "(d: TwoResults | Reg, a: Value, b: Value, c: Value, membermask: Value, /, *, pred:"
+        "(d: Result | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred:"
     )
     assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in str(signature["documentation"])
 

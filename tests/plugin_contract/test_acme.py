@@ -118,7 +118,7 @@ assert main(["stubs", "--output", {str(tmp_path)!r}]) == 0
 """
     assert "acme.frob.b32 d, a;" in run(script)
     (stub,) = tmp_path.glob("pyptx_dsl/instructions/*.pyi")
-    assert "class Acme_frob:\n    def b32(self, d: Reg, a: Value, /" in stub.read_text(encoding="utf-8")
+    assert "class Acme_frob:\n    def b32(self, d: Result, a: Value, /" in stub.read_text(encoding="utf-8")
 
 
 def test_its_instruction_is_simulated(run: Run) -> None:

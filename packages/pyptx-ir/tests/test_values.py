@@ -76,6 +76,18 @@ def test_dataclasses_and_copies_know_values() -> None:
             assert (left, right) == (1, 2)
 
 
+def test_a_plain_subclass_is_made_as_its_values_are() -> None:
+    class Tagged(Sum):
+        def __init__(self, left: int) -> None:
+            super().__init__(left, notes=["tagged"])
+
+    one = Tagged(1)
+    assert type(one) is Tagged
+    assert (one.left, one.right, one.notes, one.lead) == (1, 2, ["tagged"], "")
+    with pytest.raises(FrozenInstanceError):
+        one.right = 3  # type: ignore[misc]  what is refused
+
+
 def test_threads_may_make_the_first_ones_together() -> None:
     for _ in range(50):
         kind = value(type("Fresh", (Value,), {"__annotations__": {"x": int}}))

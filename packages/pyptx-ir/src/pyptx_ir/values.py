@@ -7,7 +7,7 @@ and a constructor is compiled when its class is first constructed by it.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, overload
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
     ValueT = TypeVar("ValueT", bound="Value")
+
+_become: Any = object.__dict__["__class__"].__set__
 
 
 class Value:
@@ -80,17 +82,60 @@ def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
     kind.__init__(self, *arguments, **keywords)
 
 
+_CONSTRUCTOR = """\
+def __init__({parameters}):
+    if self.__class__ is not __kind:
+        {outside}
+        return
+    __become(self, __draft)
+    {inside}
+    self.__class__ = __kind
+"""
+
+
 def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameters are the fields
-    """Return the constructor that `dataclass` writes for a frozen class with these fields."""
-    listed = [(one.name, one.type, _copied(one)) for one in fields(kind)]
-    model: Any = make_dataclass(kind.__name__, listed, frozen=True)
-    return model.__init__
+    """Return the constructor of a frozen class with these fields; a plain subclass has no draft of its own."""
+    names = {"__kind": kind, "__draft": draft(kind), "__become": _become, "__put": object.__setattr__, "__new": MISSING}
+    listed = sorted(fields(kind), key=lambda one: bool(one.kw_only))
+    parameters, values = ["self"], dict[str, str]()
+    for one in listed:
+        if one.kw_only and "*" not in parameters:
+            parameters.append("*")
+        parameter, values[one.name] = _parameter(one, names)
+        parameters.append(parameter)
+    text = _CONSTRUCTOR.format(
+        parameters=", ".join(parameters),
+        outside="; ".join(["pass", *[f"__put(self, {name!r}, {value})" for name, value in values.items()]]),
+        inside="; ".join(["pass", *[f"self.{name} = {value}" for name, value in values.items()]]),
+    )
+    exec(text, names)  # noqa: S102 - the names are those of fields
+    made: Any = names["__init__"]
+    made.__qualname__ = f"{kind.__qualname__}.__init__"
+    made.__annotations__ = {one.name: one.type for one in listed} | {"return": None}
+    return made
 
 
-def _copied(one: Field[Any]) -> Any:  # noqa: ANN401 - a field passes for whatever its class says
+def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
+    """Return how a field is written as a parameter, and what it is set to; `names` takes what these mention."""
+    name = one.name
     if one.default_factory is not MISSING:
-        return field(default_factory=one.default_factory, kw_only=bool(one.kw_only))
-    return field(default=one.default, kw_only=bool(one.kw_only))
+        names[f"__make_{name}"] = one.default_factory
+        return f"{name}=__new", f"__make_{name}() if {name} is __new else {name}"
+    if one.default is not MISSING:
+        names[f"__default_{name}"] = one.default
+        return f"{name}=__default_{name}", name
+    return name, name
+
+
+def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned to, which the type of `kind` forbids
+    """Return a class whose instances, all slots filled, become `kind` by `value.__class__ = kind`."""
+    namespace: dict[str, object] = {
+        "__slots__": kind.__dict__["__slots__"],
+        # Both: either alone leaves the slower, inherited way in place.
+        "__setattr__": object.__setattr__,
+        "__delattr__": object.__delattr__,
+    }
+    return type(f"{kind.__name__}Draft", kind.__bases__, namespace)
 
 
 @cache

@@ -33,7 +33,6 @@ _LINKING = ("extern", "visible", "weak", "common")
 _ATTRIBUTES = ("managed", "unified")
 _OPAQUE = ("texref", "samplerref", "surfref")
 _FILES = "ptx.variables.files"
-_CHECKER = "ptx.variables.checker"
 
 
 def var(
@@ -84,14 +83,12 @@ def _check(trace: Trace, node: nodes.Variable) -> None:
     """Raise DirectiveError for a variable that ptxas refuses; the many `.param` of calls have little to be wrong."""
     if trace.unchecked or (node.space == "param" and node.type != "pred"):
         return
-    checker = trace.notes.get(_CHECKER)
-    if not isinstance(checker, StatementChecker):
-        checker = StatementChecker(nodes.Version(*trace.version), nodes.Target((trace.target,)))
-        trace.notes[_CHECKER] = checker
+    if trace.declarations is None:
+        trace.declarations = StatementChecker(nodes.Version(*trace.version), nodes.Target((trace.target,)))
     if trace.exact or (node.linking is None and node.space not in _OUTSIDE):
-        checker.check_in_body(node)
+        trace.declarations.check_in_body(node)
     else:
-        checker.check(node)
+        trace.declarations.check(node)
 
 
 def declarator(

@@ -17,10 +17,11 @@ from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pyptx_dsl.origin import Recorder
+    from pyptx_dsl.modules.statements import Statements
     from pyptx_dsl.tracing.checker import Forms
+    from pyptx_dsl.tracing.statement_checks import StatementChecker
     from pyptx_ir.syntax import nodes
 
 
@@ -43,19 +44,20 @@ class Platform:
 def traced(
     function: Callable[..., object],
     header: nodes.Function,
-    declared: Mapping[str, str],
+    around: Statements,
     platform: Platform,
-    recorder: Recorder,
+    checker: StatementChecker,
     *,
     unchecked: bool,
 ) -> Finished:
-    """Run `function` and return the body; `declared` is what the module's names are, `recorder` keeps its sites."""
+    """Run `function` and return the body of a function of the module `around`, to whose head `checker` belongs."""
     _refuse(function, header.name)
     arguments = _arguments(function, header)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
     trace.exact = True
-    trace.recorder = recorder
-    trace.names.surround(declared)
+    trace.recorder = around.recorder
+    trace.declarations = checker
+    trace.names.surround(around.declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)
     if unchecked:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl import tracebacks
@@ -254,7 +253,7 @@ class ModuleBuilder:
         for each parameter: its name, an operand of `ptx.addr`. `params=None` leaves the parentheses out. Raise whatever
         the body raises, at its line. Manual: "Kernel and Function Directives: .entry".
         """
-        return self._definition(header("entry", name, params, (), options), options.get("brace"))
+        return self._definition(header("entry", name, params, (), options, nodes.Block(())), options.get("brace"))
 
     def func(
         self,
@@ -268,7 +267,7 @@ class ModuleBuilder:
         Arguments of the body are the names of what it returns, then of the parameters.
         Manual: "Kernel and Function Directives: .func".
         """
-        return self._definition(header("func", name, params, returns, options), options.get("brace"))
+        return self._definition(header("func", name, params, returns, options, nodes.Block(())), options.get("brace"))
 
     def declare(
         self,
@@ -298,7 +297,7 @@ class ModuleBuilder:
             )
         if brace is not None:
             trivia("brace", brace)
-        self._check(replace(head, body=nodes.Block(())))
+        self._check(head)
         self._statements.refuse_section()
         opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
         self._statements.declare_function(head.name, head.kind, defined=True)
@@ -313,10 +312,10 @@ class ModuleBuilder:
                     f"{head.name!r} has a body already", hint="another function is another m.entry"
                 )
             at = self._statements
-            finished = traced(body, head, at.declared, self._platform, at.recorder, unchecked=self._unchecked)
+            finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked)
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
-            at.append_definition(replace(head, body=block), opening, finished.sites)
+            at.append_definition(head, block, opening, finished.sites)
             return FunctionName.of(head.name, self)
 
         return define

@@ -89,8 +89,12 @@ def header(
     params: Parameters | None,
     returns: Parameters,
     options: FunctionOptions,
+    body: nodes.Block | None = None,
 ) -> nodes.Function:
-    """Return a function's header; raise KeywordError or OperandError for what it cannot say."""
+    """Return a function's header, and `body` where one is to be traced.
+
+    Raise KeywordError or OperandError for what it cannot say.
+    """
     if callable(name):
         raise OperandError(
             f"m.{kind} has no name for {name!r}",
@@ -111,6 +115,7 @@ def header(
         linking=_linking(options),
         attributes=attribute_nodes(options.get("attributes", ())),
         directives=directive_nodes(keywords, f"a function (.{kind})", options.get("directives", ())),
+        body=body,
     )
 
 

@@ -76,11 +76,14 @@ class Statements:
         if self.section is not None:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
 
-    def append_definition(self, node: nodes.Function, opening: Opening, sites: Sequence[Site | None]) -> None:
+    def append_definition(
+        self, header: nodes.Function, body: nodes.Block, opening: Opening, sites: Sequence[Site | None]
+    ) -> None:
         """Put a function behind the others; its spelling is that of its header, `sites` are those of its body."""
         comment, said, site = opening
-        raw = None if said.spelling is None else _header(node, said.spelling)
-        self._put(rewritten(node, _lead(comment, said, self._usual(node)), raw), site, sites)
+        raw = None if said.spelling is None else spelled(header, said.spelling, "{}")
+        lead = _lead(comment, said, self._usual(header))
+        self._put(replace(header, body=body, lead=lead, raw=raw), site, sites)
 
     def open_section(self) -> Opening:
         """Take lines of data from now on; return what was said of the section."""
@@ -235,10 +238,6 @@ def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
             return lines_inside(node, sites)
         case _:
             return []
-
-
-def _header(node: nodes.Function, spelling: str) -> str:
-    return spelled(replace(node, body=nodes.Block(())), spelling, "{}")
 
 
 def _section_head(node: nodes.Section, spelling: str) -> str:

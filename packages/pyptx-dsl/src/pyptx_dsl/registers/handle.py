@@ -16,10 +16,26 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-@lru_cache(maxsize=8)
+_LARGE = 1 << 12
+"""Banks of more registers are rare; the names of smaller ones are those of many functions."""
+
+
 def numbered(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    """Return the names of `stem<count>`."""
+    return _large_bank(stem, count) if count > _LARGE else _bank(stem, 1 << count.bit_length())[:count]
+
+
+@lru_cache(maxsize=8)
+def _large_bank(stem: str, count: int) -> tuple[str, ...]:
+    """Return the names of a bank: a declaration asks for them several times in a row."""
     return tuple([f"{stem}{number}" for number in range(count)])
+
+
+@lru_cache(maxsize=64)
+def _bank(stem: str, count: int) -> tuple[str, ...]:
+    """Return the names of a bank of a power of two, which shares those of the smaller ones."""
+    half = _bank(stem, count // 2) if count > 1 else ()
+    return half + tuple([f"{stem}{number}" for number in range(len(half), count)])
 
 
 @lru_cache(maxsize=1 << 14)

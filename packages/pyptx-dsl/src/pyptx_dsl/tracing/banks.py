@@ -7,6 +7,7 @@ head of the body: `.reg .b32 %r<12>;`. A name that the user gives is declared as
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import DuplicateNameError, OperandError
@@ -14,6 +15,9 @@ from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
+
+
+_REGISTER_NAME = re.compile(r"(?!\d)%?[\w$]+")
 
 
 class Bank:
@@ -170,5 +174,4 @@ class Banks:
 
 def _is_register_name(name: str) -> bool:
     """`%`, then letters, digits, `_` and `$`; also a plain identifier, which PTX allows."""
-    body = name.removeprefix("%")
-    return bool(body) and all(letter.isalnum() or letter in "_$" for letter in body) and not name[0].isdecimal()
+    return _REGISTER_NAME.fullmatch(name) is not None

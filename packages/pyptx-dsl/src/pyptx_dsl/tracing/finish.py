@@ -24,7 +24,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyptx_dsl.origin import Site
     from pyptx_dsl.tracing.lineinfo import LineTable
@@ -94,8 +94,20 @@ def _let_go(trace: Trace) -> None:
 
 def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
+) -> Iterable[nodes.Statement]:
+    """Return the statements of a scope, and note their sites."""
+    if table is None and not places:
+        plain = [node for node in scope.nodes if not isinstance(node, OffsetSlot | Scope)]
+        if len(plain) == len(scope.nodes):
+            sites += scope.sites
+            return plain
+    return _expanded(scope, places, sites, table)
+
+
+def _expanded(
+    scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterator[nodes.Statement]:
-    """Yield the statements of a scope, and note their sites."""
+    """Yield the statements of a scope one by one, those of its scopes and of its offsets among them."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
             sites.append(site)
@@ -126,10 +138,13 @@ def _check_labels(trace: Trace) -> None:
 
 def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
     """Yield the targets of branches to labels that neither the scope nor one around it defines."""
-    visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
-    for node, site in zip(scope.nodes, scope.sites, strict=True):
-        if isinstance(node, nodes.Instruction) and node.opcode[0] not in _BRANCHES:
-            continue
+    placed = [
+        (node, site)
+        for node, site in zip(scope.nodes, scope.sites, strict=True)
+        if node.__class__ is not nodes.Instruction or node.opcode[0] in _BRANCHES
+    ]
+    visible = outer.union([node.name for node, _ in placed if isinstance(node, nodes.Label)])
+    for node, site in placed:
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
         elif isinstance(node, nodes.Instruction | nodes.BranchTargets):

@@ -85,7 +85,7 @@ class Names:
         self.labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        self._taken: set[str] = {kernel}
+        self._taken: set[str] = {kernel}  # beside the names of the outermost scope, whichever are or were open
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
@@ -96,7 +96,6 @@ class Names:
     def claim(self, name: str, kind: str = "") -> None:
         """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""
         self.refuse(name)
-        self._taken.add(name)
         self._scopes[0].taken.add(name)
         if kind:
             self._declared[name] = kind
@@ -120,8 +119,8 @@ class Names:
         scope.taken.update(names)
         if len(scope.taken) - free < len(names):
             raise self._duplicate(_twice(names))
-        self._taken.update(names)
         if scope is not self._scopes[0]:
+            self._taken.update(names)
             scope.hidden.update([(name, self._declared.get(name)) for name in names])
             self._cover(scope, names)
         self._declared.update(dict.fromkeys(names, kind))
@@ -170,7 +169,7 @@ class Names:
 
     def has(self, name: str) -> bool:
         """Tell whether a variable, parameter or label of that name has been declared."""
-        return name in self._taken or name in self._declared.around
+        return name in self._scopes[0].taken or name in self._taken or name in self._declared.around
 
     def enter(self) -> None:
         """Open a scope."""

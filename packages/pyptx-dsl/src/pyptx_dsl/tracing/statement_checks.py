@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import DirectiveError
 from pyptx_ir.plugins.caches import until_plugins_change
-from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.findings import Finding
     from pyptx_ir.isa.modules.one_by_one import OneByOne
+    from pyptx_ir.syntax import nodes
 
 __all__ = ["StatementChecker"]
 
@@ -48,7 +48,7 @@ class StatementChecker:
 
     def check_in_body(self, node: nodes.Statement) -> None:
         """Raise DirectiveError, at the user's line, for what ptxas refuses in the body of every function."""
-        self.check(nodes.Function("func", "body", body=nodes.Block((node,))))
+        _refuse(self.rules().first_in_body(node))
 
 
 @until_plugins_change(maxsize=1 << 10)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pyptx_dsl.tracing.checker import Forms
+    from pyptx_dsl.tracing.statement_checks import StatementChecker
     from pyptx_dsl.types import PtxType
 
 __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
@@ -65,6 +66,7 @@ class Trace:
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
+        self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.drafts import draft, immediate
+from pyptx_ir.syntax.drafts import immediate
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Attribute,
@@ -19,6 +19,7 @@ from pyptx_ir.syntax.nodes import (
     Variable,
 )
 from pyptx_ir.syntax.operand_parser import OperandParser
+from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand

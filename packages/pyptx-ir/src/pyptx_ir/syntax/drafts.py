@@ -10,31 +10,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Address, Immediate, Register, Symbol, Vector
+from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyptx_ir.syntax.nodes import Guard, Node
     from pyptx_ir.syntax.operands import Operand
 
     NodeT = TypeVar("NodeT", bound="Node")
-
-
-def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned to, which the type of `kind` forbids
-    """Return a class whose instances, all slots filled, become `kind` by `value.__class__ = kind`."""
-    base = kind.__mro__[1]
-    namespace: dict[str, object] = {
-        "__slots__": kind.__dict__["__slots__"],  # every node and operand is a slotted dataclass
-        # Both: either alone leaves the slower, inherited way in place.
-        "__setattr__": object.__setattr__,
-        "__delattr__": object.__delattr__,
-    }
-    return type(f"{kind.__name__}Draft", (base,), namespace)
 
 
 _new = object.__new__
@@ -110,21 +96,21 @@ def vector(elements: tuple[Operand, ...]) -> Vector:
 def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
     """Return a statement with other white space in front and another spelling, as `dataclasses.replace` would."""
     kind: Any = node.__class__
-    drafted, names, meaning = _copied(kind)
-    copy: Any = _new(drafted)
-    for name, value in zip(names, meaning(node), strict=True):
-        setattr(copy, name, value)
-    copy.lead = lead
-    copy.raw = raw
-    copy.__class__ = kind
-    done: NodeT = copy
-    return done
+    copied: NodeT = _copier(kind)(node, lead, raw)
+    return copied
 
 
 @cache
-def _copied(
-    kind: Any,  # noqa: ANN401 - `fields` takes a type that typing can't spell
-) -> tuple[Any, tuple[str, ...], Callable[[object], tuple[object, ...]]]:
-    """Return the draft of a statement's class, the fields that a copy shares, and what gets them."""
-    names = tuple(one.name for one in fields(kind))
-    return draft(kind), names, attrgetter(*names)
+def _copier(kind: Any) -> Any:  # noqa: ANN401 - `fields` takes a type that typing can't spell
+    """Return the function that copies statements of a class, one assignment for each field."""
+    shared = [one.name for one in fields(kind) if one.name not in {"lead", "raw"}]
+    lines = [
+        "copy = __new(__draft)",
+        *[f"copy.{name} = node.{name}" for name in shared],
+        "copy.lead, copy.raw = lead, raw",
+        "copy.__class__ = __kind",
+        "return copy",
+    ]
+    names: dict[str, Any] = {"__new": _new, "__draft": draft(kind), "__kind": kind}
+    exec("def copied(node, lead, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are those of fields
+    return names["copied"]

@@ -6,11 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.declarations import usual_parameters
-from pyptx_ir.syntax.drafts import draft, immediate
+from pyptx_ir.syntax.drafts import immediate
 from pyptx_ir.syntax.frames import Frame
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT
 from pyptx_ir.syntax.nodes import Function, HeaderDirective
+from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor

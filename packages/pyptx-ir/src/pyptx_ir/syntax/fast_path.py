@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Fault
-from pyptx_ir.syntax.drafts import InstructionDraft, draft
+from pyptx_ir.syntax.drafts import InstructionDraft
 from pyptx_ir.syntax.fast_headers import header
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
@@ -27,6 +27,7 @@ from pyptx_ir.syntax.nodes import (
     Variable,
 )
 from pyptx_ir.syntax.tables import LineTable, shared_tables
+from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from pyptx_ir.syntax.drafts import draft
 from pyptx_ir.syntax.nodes import Block, Function, Section, Statement
+from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Invalid, Label, SectionData

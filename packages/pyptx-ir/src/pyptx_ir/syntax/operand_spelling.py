@@ -54,6 +54,12 @@ PRECEDENCE = {
 }
 _UNARY = 12
 _PRIMARY = 13
+_STRENGTHS: dict[type, int] = {
+    Pair: PRECEDENCE["|"],
+    Ternary: PRECEDENCE["?"],
+    Unary: _UNARY,
+    Negated: _UNARY,
+}
 
 
 def spell_operand(operand: Operand) -> str:
@@ -67,17 +73,9 @@ def spell_list(operands: Iterable[Operand]) -> str:
 
 
 def _strength(operand: Operand) -> int:
-    match operand:
-        case Binary(op=op):
-            return PRECEDENCE[op]
-        case Pair():
-            return PRECEDENCE["|"]
-        case Ternary():
-            return PRECEDENCE["?"]
-        case Unary() | Negated():
-            return _UNARY
-        case _:
-            return _PRIMARY
+    if isinstance(operand, Binary):
+        return PRECEDENCE[operand.op]
+    return _STRENGTHS.get(operand.__class__, _PRIMARY)
 
 
 def _within(operand: Operand, least: int) -> str:

@@ -13,7 +13,7 @@ from pyptx_ir.isa.modules.functions import undefined
 from pyptx_ir.isa.modules.header import read_header
 from pyptx_ir.isa.modules.known_forms import right_forms
 from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
-from pyptx_ir.isa.modules.rules import RULES
+from pyptx_ir.isa.modules.rules import CHECKS
 from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.isa.targets import find_target
@@ -62,7 +62,7 @@ def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]
     found: list[tuple[int, Finding]] = []
     at = -1
     for statements in _modules(module):
-        walk = Walk(RULES, target)
+        walk = Walk(CHECKS, target)
         walk.at = at
         _check(walk, statements)
         found += walk.found

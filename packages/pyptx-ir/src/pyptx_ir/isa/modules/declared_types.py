@@ -5,8 +5,8 @@ Manual: "Types", "Vectors", "Variable Declarations", "Restricted Use of Sub-Word
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.opaque_fields import OPAQUE
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Function, Parameter, RegisterDeclaration, Variable
+    from pyptx_ir.syntax.nodes import Function, Pointer, RegisterDeclaration, Variable
     from pyptx_ir.syntax.operands import Operand
 
 _MOST_VECTOR_BYTES = 16
@@ -28,21 +28,31 @@ _ONE = Immediate("1")
 _VECTORS = (None, "v2", "v4")  # .v8 is a length of loads and stores alone
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """What the rules below ask of any declaration."""
+class _Declared(NamedTuple):
+    """What the rules below ask of any declaration: little of it is new when a declaration comes."""
 
     space: str
     type: str
     vector: str | None
     alignment: int | None
     at_top: bool = False  # of the module, or in the header of an entry
-    dimensions: Sequence[Operand | None] = ()
+    dimensions: tuple[Operand | None, ...] = ()
+
+
+class _InHeader(NamedTuple):
+    """What they ask of a parameter beside that; `named` is `_`, nothing, or some name."""
+
+    of_entry: bool
+    space: str
+    named: str
+    dimensions: tuple[Operand | None, ...]
+    pointer: Pointer | None
+    is_last: bool
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
     """Check the type of a `.reg`."""
-    _report(walk, _faults(_Declared("reg", node.type, node.vector, node.alignment)), f".{node.type}")
+    _report(walk, _fault(_Declared("reg", node.type, node.vector, node.alignment)), f".{node.type}")
     for name in node.names:
         if (name.count or 0) > _WORD:
             message = f"the number of registers of '{name.name}' is one of 32 bits"
@@ -54,7 +64,7 @@ def variable(walk: Walk, node: Variable) -> None:
     space = node.space.partition("::")[0].partition("[")[0]
     for entry in node.declarators:
         declared = _Declared(space, node.type, node.vector, node.alignment, walk.routine is None, entry.dimensions)
-        _report(walk, _faults(declared), f".{node.type}")
+        _report(walk, _fault(declared), f".{node.type}")
         if node.linking != "extern" and _is_incomplete(entry.dimensions, initialized=entry.initializer is not None):
             message = f"the size of '{entry.name}' is not known"
             hint = "give it a size, or an initialiser; only what is .extern may do without"
@@ -74,7 +84,7 @@ def parameters(walk: Walk, node: Function) -> None:
             is_entry,
             parameter.dimensions,
         )
-        _report(walk, _faults(declared), parameter.name or f".{parameter.type}")
+        _report(walk, _fault(declared), parameter.name or f".{parameter.type}")
     _report_shape(walk, node, is_entry=is_entry)
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
         message = f"'{node.name}' returns several values; only registers can be several"
@@ -83,37 +93,47 @@ def parameters(walk: Walk, node: Function) -> None:
 
 
 def _report_shape(walk: Walk, node: Function, *, is_entry: bool) -> None:
-    for parameter in node.returns:
-        _report(walk, _faults_of_parameter(node, parameter, is_last=False), parameter.name or f".{parameter.type}")
     inputs = node.parameters or ()
-    for i, parameter in enumerate(inputs):
-        faults = _faults_of_parameter(node, parameter, is_last=not is_entry and i + 1 == len(inputs))
-        _report(walk, faults, parameter.name or f".{parameter.type}")
+    last = len(inputs) if inputs and not is_entry else 0
+    for number, one in enumerate((*node.returns, *inputs), 1 - len(node.returns)):
+        named = one.name if one.name in ("", "_") else "x"
+        asked = _InHeader(is_entry, one.space, named, one.dimensions, one.pointer, 0 < number == last)
+        _report(walk, _fault_of_parameter(asked), one.name or f".{one.type}")
 
 
-def _faults_of_parameter(node: Function, parameter: Parameter, *, is_last: bool) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=1 << 10)
+def _fault_of_parameter(parameter: _InHeader) -> tuple[str, str] | None:
+    return next(_faults_of_parameter(parameter), None)
+
+
+def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
     """Yield message and hint of what is wrong with a parameter beside its type; the first is reported."""
-    is_entry, pointer = node.kind == "entry", parameter.pointer
-    if is_entry and parameter.space != "param":
+    is_entry, space, named, dimensions, pointer, is_last = parameter
+    if is_entry and space != "param":
         yield "the parameters of an entry are in .param space", "declare it .param, and load it with ld.param"
-    if parameter.space not in ("param", "reg"):
-        yield f"a parameter lies in .param space or a register, not in .{parameter.space}", "declare it .param"
-    if not parameter.name or (parameter.name == "_" and not is_entry):
+    if space not in ("param", "reg"):
+        yield f"a parameter lies in .param space or a register, not in .{space}", "declare it .param"
+    if not named or (named == "_" and not is_entry):
         yield "a parameter needs a name; only prototypes do without", "name it"
-    if parameter.space == "reg" and parameter.dimensions:
+    if space == "reg" and dimensions:
         yield "a register is no array", "declare it .param"
-    if len(parameter.dimensions) > 1:
+    if len(dimensions) > 1:
         yield "a parameter has one dimension", "declare it with the product of the dimensions"
-    if None in parameter.dimensions and not is_last:
+    if None in dimensions and not is_last:
         yield "only the last parameter of a .func may be an array without a size", "give it a size"
-    if is_entry and value_of(next(iter(parameter.dimensions), None)) == 0:
+    if is_entry and value_of(next(iter(dimensions), None)) == 0:
         yield "a parameter of an entry is no array of 0 bytes", "give it a size"
-    if any((plain_number(size) or 0) > _WORD for size in parameter.dimensions):
+    if any((plain_number(size) or 0) > _WORD for size in dimensions):
         yield "the size of a parameter is a number of 32 bits", "pass a pointer to a buffer instead"
     if pointer is not None and not is_entry:
         yield ".ptr goes with the parameters of an entry", "remove it, and what stands behind it"
     if pointer is not None and pointer.alignment is not None and not _is_alignment(pointer.alignment):
         yield f"an alignment is a power of two, not {pointer.alignment}", "correct it"
+
+
+@lru_cache(maxsize=1 << 10)
+def _fault(declared: _Declared) -> tuple[str, str] | None:
+    return next(_faults(declared), None)
 
 
 def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
@@ -151,10 +171,9 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
         yield "a parameter has no packed type", "declare it .b32"
 
 
-def _report(walk: Walk, faults: Iterator[tuple[str, str]], word: str) -> None:
-    first = next(faults, None)
-    if first is not None:
-        walk.report(Finding("declaration", *first, word=word))
+def _report(walk: Walk, fault: tuple[str, str] | None, word: str) -> None:
+    if fault is not None:
+        walk.report(Finding("declaration", *fault, word=word))
 
 
 def _is_alignment(number: int) -> bool:

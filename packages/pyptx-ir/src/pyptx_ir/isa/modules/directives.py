@@ -10,6 +10,7 @@ from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import plain_number
 from pyptx_ir.isa.table.directives import POSITIVE, ROWS, DirectiveRow
 from pyptx_ir.isa.targets import includes
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.nodes import (
     AddressSize,
     Alias,
@@ -63,6 +64,9 @@ def directive(walk: Walk, node: Statement) -> None:
 def header(walk: Walk, node: Function) -> None:
     """Check the directives between a function's parameters and its body against each other and the function."""
     given = {found.name: found for found in node.directives}
+    if not given:
+        _returns(walk, node, given)
+        return
     for found in node.directives:
         row = rows().get(found.name)
         if row is not None and row.on and row.on != node.kind:
@@ -184,6 +188,7 @@ def rows() -> dict[str, DirectiveRow]:
     return {row.name: row for row in ROWS}
 
 
+@until_plugins_change(maxsize=256)
 def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
     """Return, for every directive that this target or version lacks, what to say about it."""
     found: dict[str, Finding] = {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.check import prepare
-from pyptx_ir.isa.modules.rules import RULES
-from pyptx_ir.isa.modules.walk import Walk
+from pyptx_ir.isa.modules.rules import RULES, checks_of
+from pyptx_ir.isa.modules.scopes import Scope
+from pyptx_ir.isa.modules.walk import Routine, Walk
+from pyptx_ir.syntax.nodes import Block, Function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,25 +36,39 @@ _OF_ONE_STATEMENT = frozenset(
 """The codes that no other statement can turn into something right."""
 
 
+_CHECKS = checks_of([rule for rule in RULES if not rule.codes.isdisjoint(_OF_ONE_STATEMENT)])
+_BODY = Function("func", "body", body=Block(()))
+
+
 class OneByOne:
     """The rules for the statements that stand below one head. What only the whole module shows, they do not find."""
 
     def __init__(self, head: Sequence[Statement]) -> None:
         """Learn version and target from the statements that the module begins with."""
-        self._walk = Walk(RULES, None)
-        prepare(self._walk, head)
-        self._walk.at = self._walk.header_end
-        self._of_head = tuple([finding for _, finding in self._walk.found])
+        self._walk = walk = Walk(_CHECKS, None)
+        prepare(walk, head)
+        walk.at = walk.header_end
+        self._of_head = tuple([finding for _, finding in walk.found])
 
     def first(self, node: Statement) -> Finding | None:
-        """Return the first thing that is wrong with a statement wherever it stands."""
+        """Return the first thing that is wrong with a statement wherever it stands; of a function, with its header."""
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        found = [finding for _, finding in walk.found]
-        walk.routines.clear()
         walk.names.clear()  # which goes by identity, and the statement may be gone before the next one comes
-        return _first(found)
+        if isinstance(node, Function):
+            walk.module_scope[node.name] = f".{node.kind}"  # an initialiser may name it
+        return _first([finding for _, finding in walk.found])
+
+    def first_in_body(self, node: Statement) -> Finding | None:
+        """Return the first thing that is wrong with a statement in the body of any function."""
+        walk = self._walk
+        walk.scope = Scope(walk.module_scope)
+        walk.routine = Routine(_BODY, walk.at, walk.scope)
+        try:
+            return self.first(node)
+        finally:
+            walk.scope, walk.routine = walk.module_scope, None
 
     def of_head(self) -> Finding | None:
         """Return the first thing that is wrong with the head."""

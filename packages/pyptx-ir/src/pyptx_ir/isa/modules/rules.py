@@ -5,6 +5,7 @@ What a rule may report, and how bad it is, stands in `codes`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ from pyptx_ir.syntax.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,29 @@ class Rule:
     on: tuple[type[Statement], ...]
     check: Callable[[Any, Any], None]
     opcodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is asked of a statement by its kind, and of a sound instruction by its first word; rules in their order."""
+
+    by_kind: Mapping[type[Statement], tuple[Callable[[Any, Any], None], ...]]
+    by_opcode: Mapping[str, tuple[Callable[[Any, Any], None], ...]]
+
+
+def checks_of(rules: Iterable[Rule]) -> Checks:
+    """Return the checks of some rules."""
+    by_kind: defaultdict[type[Statement], list[Callable[[Any, Any], None]]] = defaultdict(list)
+    by_opcode: defaultdict[str, list[Callable[[Any, Any], None]]] = defaultdict(list)
+    for rule in rules:
+        for opcode in rule.opcodes:
+            by_opcode[opcode].append(rule.check)
+        for kind in () if rule.opcodes else rule.on:
+            by_kind[kind].append(rule.check)
+    return Checks(
+        {kind: tuple(checks) for kind, checks in by_kind.items()},
+        {opcode: tuple(checks) for opcode, checks in by_opcode.items()},
+    )
 
 
 def _rule(codes: str, on: tuple[type[Statement], ...], check: Callable[[Any, Any], None], *opcodes: str) -> Rule:
@@ -137,3 +161,4 @@ RULES: tuple[Rule, ...] = (
     _rule("", (Instruction,), cta_groups.note, "tcgen05"),
     _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
 )
+CHECKS = checks_of(RULES)

@@ -5,20 +5,20 @@ A rule is a function that looks at one kind of statement and reports what it fin
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.known_forms import addresses, registers
 from pyptx_ir.isa.modules.scopes import UNKNOWN, Scope
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, Statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from pyptx_ir.isa.modules.findings import Finding
     from pyptx_ir.isa.modules.known_forms import RightForms
-    from pyptx_ir.isa.modules.rules import Rule
+    from pyptx_ir.isa.modules.rules import Checks
     from pyptx_ir.syntax.nodes import Variable
 
 # What instructions are judged by when the module does not say.
@@ -48,7 +48,7 @@ class Routine:
 class Walk:
     """Where the walk is, what it knows by now, and what it has found."""
 
-    def __init__(self, rules: Iterable[Rule], target: str | None) -> None:
+    def __init__(self, checks: Checks, target: str | None) -> None:
         """Prepare to check a module; `target` overrides what the module says."""
         self.forced = target
         self.target: str | None = target
@@ -81,14 +81,7 @@ class Walk:
         self._reported: Counter[int] = Counter()
         self.suggestions = 0
         self.found: list[tuple[int, Finding]] = []
-        self._checks: dict[type[Statement], list[Check]] = defaultdict(list)
-        self._of_opcode: dict[str, list[Check]] = defaultdict(list)
-        for rule in rules:
-            for opcode in rule.opcodes:
-                self._of_opcode[opcode].append(rule.check)
-            if not rule.opcodes:
-                for kind in rule.on:
-                    self._checks[kind].append(rule.check)
+        self._checks = checks
 
     @property
     def judged_version(self) -> tuple[int, int]:
@@ -107,7 +100,8 @@ class Walk:
 
     def body(self, statements: Sequence[Statement]) -> None:
         """Visit statements and what is inside them."""
-        instruction_checks, of_opcode, checks = self._checks[Instruction], self._of_opcode, self._checks
+        checks, of_opcode = self._checks.by_kind, self._checks.by_opcode
+        instruction_checks = checks.get(Instruction, ())
         for node in statements:
             self.at += 1
             if isinstance(node, Instruction):
@@ -171,6 +165,3 @@ class Walk:
         if finding.code not in warned:
             warned.add(finding.code)
             self.report(replace(finding, at=self.at))
-
-
-Check: TypeAlias = "Callable[[Walk, Statement], None]"
