@@ -42,9 +42,7 @@ def align(left: Sequence[int], right: Sequence[int]) -> Pairs:
         mine, others = left[low:high], right[other_low:other_high]
         found, splits = _matched(mine, others, depth)
         pairs += [(low + i, other_low + k) for i, k in found]
-        pieces += [
-            (low + i, low + i_end, other_low + k, other_low + k_end, depth + 1) for i, i_end, k, k_end in splits
-        ]
+        pieces += [(low + i, low + i_end, other_low + k, other_low + k_end, depth + 1) for i, i_end, k, k_end in splits]
     pairs.sort()
     return pairs
 
@@ -64,8 +62,7 @@ def _matched(left: Sequence[int], right: Sequence[int], depth: int) -> tuple[Pai
     if found is not None:
         return found, []
     if depth < _DEEPEST:
-        anchors = next(filter(None, (_anchors(left, right, width) for width in _WIDTHS)), [])
-        if anchors:
+        for anchors in filter(None, (_anchors(left, right, width) for width in _WIDTHS)):
             return anchors, list(gaps(anchors, len(left), len(right)))
     return _greedy(left, right), []
 
@@ -122,7 +119,7 @@ def _traced(rows: list[_Row], diagonal: int) -> Pairs:
 
 
 def _anchors(left: Sequence[int], right: Sequence[int], width: int) -> Pairs:
-    """Return where the windows of this width lie that occur once on both sides, the longest ascending series of them."""
+    """Return where windows of this width lie that occur once on both sides, the longest ascending series of them."""
     mine, others = _once(_windows(left, width)), _once(_windows(right, width))
     both = [(at, others[window]) for window, at in mine.items() if window in others]
     anchors: Pairs = []

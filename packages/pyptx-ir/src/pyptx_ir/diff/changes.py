@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyptx_ir.diff.result import Change, Part, Place, Renaming
-from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
-from pyptx_ir.syntax.spelling import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +33,18 @@ class Changes(NamedTuple):
     def part(self, bodies: AlignedBodies) -> Part | None:
         """Return how two bodies differ; None if they do not."""
         mine, other = bodies.mine, bodies.other
+        hunks: list[tuple[Change, ...]]
         if mine is None or other is None:
             hunks = [(self._change((mine.items[0] if mine else None, other.items[0] if other else None)),)]
         else:
             hunks = self._hunks(list(bodies.items()))
             alone = [pair for pair in bodies.variables if self._differs(pair)]
             names = self.redeclared.get(other.name, []) if other.defined else []
-            hunks = [*(self._redeclaration(*pair) for pair in names), *((self._change(pair),) for pair in alone), *hunks]
+            hunks = [
+                *(self._redeclaration(*pair) for pair in names),
+                *((self._change(pair),) for pair in alone),
+                *hunks,
+            ]
         body = mine or other
         if not hunks or body is None:
             return None
@@ -97,8 +100,5 @@ def renamings(explanation: Explanation) -> Iterator[Renaming]:
 
 
 def _declared(one: Declaration) -> str:
-    match one.detail:
-        case (str(kind), vector, alignment) if one.kind == "register":
-            return spell(RegisterDeclaration(kind, (RegisterName(one.name),), vector, alignment))
-        case _:
-            return one.name
+    """Return how a register is declared; another name is told by itself."""
+    return f"{one.detail} {one.name};" if one.kind == "register" else one.name

@@ -31,10 +31,9 @@ def diff(argv: Sequence[str]) -> int:
     """
     try:
         options = _parser().parse_args(argv)
-        if options.before == options.after == "-":
-            raise PyptxError("one of the two files is standard input, not both")
         names = options.before, options.after
-        comparison = compare(*map(_read, names), debug=options.debug, context=options.context)
+        trees = _read_both(*names)
+        comparison = compare(*trees, debug=options.debug, context=options.context)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else TROUBLE
     except (OSError, PyptxError) as error:
@@ -53,14 +52,16 @@ def diff(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx diff",
-        description="Say what differs between two PTX files beyond names and formatting. Exits with 1 if something does.",
+        description="Say what differs between two PTX files beyond names and formatting. Exits as diff does.",
     )
     parser.add_argument("before", metavar="A", help="a PTX file; - reads standard input")
     parser.add_argument("after", metavar="B", help="another one")
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--renames", action="store_true", help="list the names that are others in B")
     parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
-    parser.add_argument("-U", "--context", type=_context, default=CONTEXT, metavar="N", help="statements around a change")
+    parser.add_argument(
+        "-U", "--context", type=_context, default=CONTEXT, metavar="N", help="statements around each change"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; the exit status says it")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     return parser
@@ -71,6 +72,12 @@ def _context(text: str) -> int:
     if count < 0:
         raise ValueError
     return count
+
+
+def _read_both(before: str, after: str) -> tuple[Module, Module]:
+    if before == after == "-":
+        raise PyptxError("one of the two files is standard input, not both")
+    return _read(before), _read(after)
 
 
 def _read(name: str) -> Module:

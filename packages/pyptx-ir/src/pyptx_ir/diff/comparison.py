@@ -19,6 +19,7 @@ from pyptx_ir.syntax.walk import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_ir.diff.items import Kinds
     from pyptx_ir.diff.shapes import Shape
 
 CONTEXT = 3
@@ -62,7 +63,7 @@ def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
         at += sum(1 for _ in walk(Module(body))) if end < len(tree.body) else 0
 
 
-def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[tuple[object, ...]]]:
+def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[Kinds]]:
     """Return what is in each token: the shape, and the kinds of its names."""
-    both = [cast("tuple[Shape, tuple[object, ...]]", one) for one in tokens]
+    both = [cast("tuple[Shape, Kinds]", one) for one in tokens]
     return [shape for shape, _ in both], [kinds for _, kinds in both]

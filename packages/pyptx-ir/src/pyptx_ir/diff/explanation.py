@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pyptx_ir.diff.renaming import agrees
 from pyptx_ir.diff.shapes import Shape, is_single, named, shape_of
@@ -13,10 +13,13 @@ from pyptx_ir.syntax.operand_spelling import spell_operand
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_ir.diff.items import Item
+    from pyptx_ir.diff.items import Item, Kinds
     from pyptx_ir.diff.scopes import Declarations
 
 _Name: TypeAlias = int | tuple[str]  # what it stands for, or itself
+
+
+_NONE: Final = "none"
 
 
 class _Operand(NamedTuple):
@@ -35,7 +38,7 @@ class Explanation(NamedTuple):
     before: Declarations
     after: Declarations
     renaming: Mapping[int, int]
-    kinds: Sequence[tuple[object, ...]]
+    kinds: Sequence[Kinds]
 
     def same(self, mine: Item, other: Item) -> bool:
         """Tell whether two items are the same but for names that nobody outside can ask for."""
@@ -53,7 +56,7 @@ class Explanation(NamedTuple):
 
     def _public(self, mine: Item, other: Item) -> list[str]:
         """Return the public names that a function or variable has on one side only."""
-        if not isinstance(mine.node, Function | Variable):
+        if not isinstance(mine.node, Function | Variable) or not mine.names:
             return []
         both = self.before[mine.names[0]], self.after[other.names[0]]
         return [one.name for one in both if one.public] if both[0].name != both[1].name else []
@@ -63,13 +66,14 @@ class Explanation(NamedTuple):
             yield f"{'.'.join(first.opcode)} → {'.'.join(second.opcode)}"
         pairs = zip_longest(self._operands(mine, first), self._operands(other, second))
         for number, (one, two) in enumerate(pairs):
-            if one is None or two is None:
-                yield f"{_which(number)}: {one.text if one else 'none'} → {two.text if two else 'none'}"
-            elif one.shape != two.shape or len(one.names) != len(two.names) or one.text == two.text == "none":
-                if one.text != two.text or one.shape != two.shape:
-                    yield f"{_which(number)}: {one.text} → {two.text}"
-            else:
-                yield from (f"{_which(number)}: {why}" for why in self._of_names(one.names, two.names))
+            where = f"operand {number}" if number else "guard"
+            yield from (f"{where}: {why}" for why in self._of_operands(one, two))
+
+    def _of_operands(self, one: _Operand | None, two: _Operand | None) -> Iterator[str]:
+        if one is None or two is None or one.shape != two.shape:
+            yield f"{one.text if one else _NONE} → {two.text if two else _NONE}"
+        else:
+            yield from self._of_names(one.names, two.names)
 
     def _operands(self, item: Item, node: Instruction) -> list[_Operand]:
         """Return the guard and the operands, with what their names stand for."""
@@ -85,7 +89,7 @@ class Explanation(NamedTuple):
         names: list[str] = []
         guard = node.guard
         if guard is None:
-            add("none", None, names)
+            add(_NONE, None, names)
         else:
             add(f"@{'!' * guard.negated}{guard.register}", (guard.negated, named(guard.register, names)), names)
         for operand in node.operands:
@@ -112,7 +116,3 @@ class Explanation(NamedTuple):
     @staticmethod
     def _text(name: _Name, declarations: Declarations) -> str:
         return declarations[name].name if isinstance(name, int) else name[0]
-
-
-def _which(number: int) -> str:
-    return f"operand {number}" if number else "guard"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyptx_ir.syntax.nodes import Function, HeaderDirective, Parameter, Statement
+from pyptx_ir.syntax.nodes import Function, HeaderDirective, Parameter, Section, Statement
 from pyptx_ir.syntax.spelling import spell
 
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.scopes import Declarations
 
 Node: TypeAlias = Statement | Parameter | HeaderDirective
+
+
+Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # of an item's names; one that is not declared is here itself
 
 
 class Item(NamedTuple):
@@ -65,8 +68,10 @@ class Tokens(dict["Hashable", int]):
 
 
 def spelling(node: Node) -> str:
-    """Return an item's canonical text in one line; of a function what stands before its parameters."""
+    """Return an item's canonical text in one line; of a function or a section what stands before its parts."""
     if isinstance(node, Function):
         head = replace(node, parameters=None, returns=(), directives=(), body=None)
         return spell(head).removesuffix(";")
+    if isinstance(node, Section):
+        return f".section {node.name}"
     return " ".join(spell(node).split())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx_ir.diff.alignment import Pairs, align
-from pyptx_ir.diff.items import Body, Item
 from pyptx_ir.diff.matching import match_bodies
 from pyptx_ir.diff.refinement import refined
 from pyptx_ir.diff.renaming import Bijection, Votes, agrees, settle
@@ -14,7 +13,7 @@ from pyptx_ir.diff.variables import match_variables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.diff.items import Content
+    from pyptx_ir.diff.items import Body, Content, Item
     from pyptx_ir.diff.shapes import Shape
     from pyptx_ir.diff.variables import ItemPair
 
@@ -39,9 +38,7 @@ class AlignedBodies(NamedTuple):
             at, other = i + 1, k + 1
 
 
-def align_modules(
-    before: Content, after: Content, shapes: Sequence[Shape]
-) -> tuple[list[AlignedBodies], Bijection]:
+def align_modules(before: Content, after: Content, shapes: Sequence[Shape]) -> tuple[list[AlignedBodies], Bijection]:
     """Align two modules; return their bodies, and how the names of the first are called in the second.
 
     First by shapes alone, from which the names follow; then, where a name does not fit, once more with names.

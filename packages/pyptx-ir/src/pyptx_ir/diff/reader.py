@@ -7,6 +7,7 @@ and, unless they are asked for, `.loc`, `.file` and debugging sections. Labels a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from dataclasses import replace
+from pyptx_ir.syntax.spelling import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,7 +103,7 @@ class Reader:
                 self._labels.setdefault(node.name, []).append(self._declare("label", node.name))
 
     def _declare_registers(self, node: RegisterDeclaration) -> None:
-        detail = (node.type, node.vector, node.alignment)
+        detail = spell(replace(node, names=())).removesuffix(" ;")
         for name, count in ((one.name, one.count) for one in node.names):
             if count is None:
                 self._declare("register", name, detail)
@@ -139,19 +140,19 @@ class Reader:
         self._add(function_shape(node, own), own, node)
         for role, parameters in (("return", node.returns), ("parameter", node.parameters or ())):
             for one in parameters:
-                names = []
+                names: list[str] = []
                 if node.body is not None and one.name not in ("", "_"):
                     self._declare("parameter", one.name)
                     names = [one.name]
                 self._add((role, parameter_shape(one, names)), names, one)
         for directive in sorted(node.directives, key=lambda one: one.name):
-            names = []
+            names = list[str]()
             self._add(directive_shape(directive, names), names, directive)
 
     def _statements(self, body: Sequence[Statement]) -> None:
         self._declare_labels(body)
         for node, following in zip_longest(body, body[1:]):
-            if node.__class__ is Instruction:
+            if isinstance(node, Instruction):
                 self._instruction(node)
             elif isinstance(node, Block):
                 self._block(node)
@@ -229,7 +230,7 @@ class Reader:
         """Look the names up. One that is not declared stands for itself, and is part of what the item is."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
-        kinds: list[object] = []
+        kinds: list[str | tuple[str]] = []
         for name in names:
             number = scope.names.get(name)
             if number is None:

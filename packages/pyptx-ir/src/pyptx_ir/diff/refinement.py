@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.diff.alignment import Pairs, align, gaps
 from pyptx_ir.diff.shapes import Shape, without_numbers
 from pyptx_ir.syntax.nodes import Instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pyptx_ir.diff.items import Item
 
 
-class _Key(Protocol):
-    """What two items must have in common to be paired; `names` are theirs, called as in the second module."""
-
-    def __call__(self, item: Item, names: tuple[int, ...], shapes: Sequence[Shape]) -> Hashable: ...
+# What must be equal of two items: a function of one, of its names as the second module calls them, and of all shapes.
+_Key: TypeAlias = "Callable[[Item, tuple[int, ...], Sequence[Shape]], Hashable]"
 
 
 def _word(item: Item) -> str:
@@ -46,8 +44,7 @@ def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], sh
         for low, high, other_low, other_high in pieces:
             numbers: dict[Hashable, int] = {}
             mine = [
-                numbers.setdefault(key(item, _renamed(item, renaming), shapes), len(numbers))
-                for item in left[low:high]
+                numbers.setdefault(key(item, _renamed(item, renaming), shapes), len(numbers)) for item in left[low:high]
             ]
             others = [
                 numbers.setdefault(key(item, item.names, shapes), len(numbers)) for item in right[other_low:other_high]

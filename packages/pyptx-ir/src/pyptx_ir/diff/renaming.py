@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _AGREED: Final = 4  # what an aligned pair weighs more that has agreed with an earlier renaming
 
+_SAME_NAME: Final = 8  # a pair of equal names
+
 
 class Votes(defaultdict[tuple[int, int], float]):
     """How much speaks for it that a declaration of the first module is one of the second."""
@@ -58,17 +60,23 @@ class Bijection(dict[int, int]):
 
 
 def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations, after: Declarations) -> Bijection:
-    """Return the renaming that is fixed and then voted for, the heaviest first; one that renames nothing breaks a tie.
+    """Return the renaming that is fixed and then voted for, the heaviest first.
 
     If all votes fit into a one-to-one relation, then that is returned.
     """
+
+    def rank(pair: tuple[int, int]) -> tuple[bool, float, tuple[int, int]]:
+        """Names of one type come first; a name that stays weighs more, as in a file that was edited by hand."""
+        mine, other = before[pair[0]], after[pair[1]]
+        weight = votes[pair] * (_SAME_NAME if mine.name == other.name else 1)
+        return mine.detail != other.detail, -weight, pair
+
     renaming = Bijection()
-    order = sorted(votes, key=lambda pair: (-votes[pair], before[pair[0]].name != after[pair[1]].name, pair))
-    for mine, other in (*fixed, *order):
+    for mine, other in (*fixed, *sorted(votes, key=rank)):
         renaming.add(mine, other)
     return renaming
 
 
 def agrees(mine: Item, other: Item, renaming: Mapping[int, int]) -> bool:
     """Tell whether two items with one token have the same names, once those of the first are renamed."""
-    return all(renaming.get(name) == renamed for name, renamed in zip(mine.names, other.names, strict=True))
+    return tuple(map(renaming.get, mine.names)) == other.names

@@ -33,10 +33,10 @@ class Declaration(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The names `stem0 … stem(count-1)`, each of which is declared when it is first met."""
+    """The names `stem0 … stem(size-1)`, each of which is declared when it is first met."""
 
     kind: str
-    count: int
+    size: int
     detail: Hashable
     at: int
     function: str
@@ -82,7 +82,7 @@ class Declarations(list[Declaration]):
         digits = name[len(stem) :]
         if not 0 < len(digits) <= _MOST_DIGITS or stem not in scope.families:
             return None
-        family = next((one for one in scope.families[stem] if int(digits) < one.count), None)
+        family = next((one for one in scope.families[stem] if int(digits) < one.size), None)
         if family is None:
             return None
         usual = f"{stem}{int(digits)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_ir.syntax.lexemes import integer
 from pyptx_ir.syntax.operands import (
@@ -121,9 +121,9 @@ def literal(text: str, *, single: bool = False) -> tuple[Hashable, ...]:
     sign = "-" if digits != text else ""
     kind = digits[:2].lower()
     if kind == "0f":
-        return (NUMBER, "f32", sign, int(digits[2:], 16))
+        return (NUMBER, "f32", sign, int(f"0x{digits[2:]}", 0))
     if kind == "0d":
-        return _double(sign, int(digits[2:], 16), single=single)
+        return _double(sign, int(f"0x{digits[2:]}", 0), single=single)
     if digits == "WARP_SZ":
         return (NUMBER, text)
     if kind not in {"0x", "0b"} and not digits.removesuffix("U").isdecimal():
@@ -158,4 +158,5 @@ def without_numbers(shape: Shape) -> Shape:
     """Return a shape in which every literal is the same."""
     if not isinstance(shape, tuple):
         return shape
-    return NUMBER if shape[:1] == (NUMBER,) else tuple(map(without_numbers, shape))
+    parts = cast("tuple[Shape, ...]", shape)
+    return NUMBER if parts[:1] == (NUMBER,) else tuple(map(without_numbers, parts))
