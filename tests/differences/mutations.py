@@ -9,20 +9,21 @@ from pyptx_ir.syntax import evolve, walk
 from pyptx_ir.syntax import nodes as n
 from pyptx_ir.syntax import operands as o
 
-from .names import registers
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from random import Random
 
-Edit: TypeAlias = "Callable[[list[n.Instruction], int, Random], list[n.Instruction] | None]"
+# The statements of a block with one changed, and what became of that one.
+Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
+Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
-DIRECTIONS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
+WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
+DRAWS = 20  # statements that a kind of change is tried on
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one change, what kind of change it is, and the statements that it is about on either side."""
+    """A module with one change, what kind of change it is, and the statement that it is about, before and after."""
 
     kind: str
     module: n.Module
@@ -30,76 +31,70 @@ class Mutant:
     after: n.Instruction | None
 
 
-def constant(body: list[n.Instruction], at: int, chance: Random) -> n.Instruction | None:
-    """Write one more digit."""
-    node = body[at]
+# --- one statement becomes another ------------------------------------------------------------------
+
+
+def constant(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write one more digit; an octal number stays one."""
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Immediate) and one.text.isdecimal()]
-    if not places:
-        return None
-    i = chance.choice(places)
-    return _with(node, i, o.Immediate(f"{node.operands[i].text}1"))  # an octal number stays one
+    return _at_one(node, places, lambda one: o.Immediate(f"{one.text}1"), chance)
 
 
-def offset(body: list[n.Instruction], at: int, _: Random) -> n.Instruction | None:
+def offset(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
     """Move an address."""
-    node = body[at]
-    for i, one in enumerate(node.operands):
-        if isinstance(one, o.Address) and one.offset is None:
-            return _with(node, i, o.Address(one.base, o.Immediate("4")))
-    return None
+    places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Address) and one.offset is None]
+    return _at_one(node, places, lambda one: o.Address(one.base, o.Immediate("4")), chance)
 
 
-def swapped(body: list[n.Instruction], at: int, _: Random) -> n.Instruction | None:
+def swapped(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
     """Exchange the last two operands."""
-    node = body[at]
-    if len(node.operands) < 3 or node.operands[-1] == node.operands[-2]:
+    if len(node.operands) < 3:
         return None
     return evolve(node, operands=(*node.operands[:-2], node.operands[-1], node.operands[-2]))
 
 
-def another_register(body: list[n.Instruction], at: int, chance: Random) -> n.Instruction | None:
+def another_register(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
     """Read or write another register."""
-    node = body[at]
-    others = [one for each in body for one in each.operands if isinstance(one, o.Register) and "." not in one.name]
+    plain = [one for each in others for one in each.operands if isinstance(one, o.Register) and "." not in one.name]
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Register)]
-    if not places or not others:
-        return None
-    return _with(node, chance.choice(places), chance.choice(others))
+    return _at_one(node, places if plain else [], lambda _: chance.choice(plain), chance)
 
 
-def another_type(body: list[n.Instruction], at: int, chance: Random) -> n.Instruction | None:
-    """Write another type into the opcode."""
-    return _another_word(body[at], TYPES, chance)
-
-
-def another_word(body: list[n.Instruction], at: int, chance: Random) -> n.Instruction | None:
-    """Write another state space, comparison or rounding into the opcode."""
-    return _another_word(body[at], DIRECTIONS, chance)
-
-
-def negated(body: list[n.Instruction], at: int, _: Random) -> n.Instruction | None:
-    """Negate a guard."""
-    guard = body[at].guard
-    return None if guard is None else evolve(body[at], guard=n.Guard(guard.register, not guard.negated))
-
-
-def unguarded(body: list[n.Instruction], at: int, _: Random) -> n.Instruction | None:
-    """Take a guard away."""
-    return None if body[at].guard is None else evolve(body[at], guard=None)
-
-
-def retargeted(body: list[n.Instruction], at: int, chance: Random) -> n.Instruction | None:
+def retargeted(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
     """Branch to where another branch goes."""
-    node = body[at]
-    targets = [each.operands[0] for each in body if each.opcode[0] == "bra"]
+    targets = [each.operands[0] for each in others if each.opcode[0] == "bra"]
     return evolve(node, operands=(chance.choice(targets),)) if node.opcode[0] == "bra" else None
 
 
-CHANGES = (*(constant, offset, swapped, another_register, another_type, another_word, negated, unguarded, retargeted),)
+def another_type(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write another type into the opcode."""
+    return _another_word(node, TYPES, chance)
 
 
-def _with(node: n.Instruction, i: int, operand: o.Operand) -> n.Instruction:
-    return evolve(node, operands=(*node.operands[:i], operand, *node.operands[i + 1 :]))
+def another_word(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write another state space, comparison or rounding into the opcode."""
+    return _another_word(node, WORDS, chance)
+
+
+def negated(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
+    """Negate a guard."""
+    guard = node.guard
+    return None if guard is None else evolve(node, guard=n.Guard(guard.register, not guard.negated))
+
+
+def unguarded(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
+    """Take a guard away."""
+    return None if node.guard is None else evolve(node, guard=None)
+
+
+def _at_one(
+    node: n.Instruction, places: Sequence[int], made: Callable[[Any], o.Operand], chance: Random
+) -> n.Instruction | None:
+    """Change one of these operands."""
+    if not places:
+        return None
+    i = chance.choice(places)
+    return evolve(node, operands=(*node.operands[:i], made(node.operands[i]), *node.operands[i + 1 :]))
 
 
 def _another_word(node: n.Instruction, words: tuple[str, ...], chance: Random) -> n.Instruction | None:
@@ -111,63 +106,70 @@ def _another_word(node: n.Instruction, words: tuple[str, ...], chance: Random) -
     return evolve(node, opcode=(*node.opcode[:i], word, *node.opcode[i + 1 :]))
 
 
+# --- statements come, go and move -------------------------------------------------------------------
+
+
+def dropped(body: list[n.Statement], at: int, _: Random) -> Changed | None:
+    """Take a statement out."""
+    return [*body[:at], *body[at + 1 :]], None
+
+
+def doubled(body: list[n.Statement], at: int, _: Random) -> Changed | None:
+    """Write a statement twice."""
+    copy: Any = replace(body[at])
+    return [*body[: at + 1], copy, *body[at + 1 :]], copy
+
+
+def moved(body: list[n.Statement], at: int, chance: Random) -> Changed | None:
+    """Put a statement somewhere else in its block, behind the declarations."""
+    first = next(i for i, node in enumerate(body) if isinstance(node, n.Instruction))
+    rest, node = [*body[:at], *body[at + 1 :]], body[at]
+    to = chance.randrange(first, len(rest) + 1)
+    copy: Any = replace(node)
+    return [*rest[:to], copy, *rest[to:]], copy
+
+
+def _in_place(edit: Edit) -> Callable[[list[n.Statement], int, Random], Changed | None]:
+    def change(body: list[n.Statement], at: int, chance: Random) -> Changed | None:
+        node: Any = body[at]
+        new = edit(node, [each for each in body if isinstance(each, n.Instruction)], chance)
+        return None if new is None or new == node else ([*body[:at], new, *body[at + 1 :]], new)
+
+    return change
+
+
+EDITS: tuple[Edit, ...] = (
+    *(constant, offset, swapped, another_register, retargeted, another_type, another_word, negated, unguarded),
+)
+CHANGES: dict[str, Callable[[list[n.Statement], int, Random], Changed | None]] = {
+    **{edit.__name__: _in_place(edit) for edit in EDITS},
+    **{change.__name__: change for change in (dropped, doubled, moved)},
+}
+
+
 def mutant(module: n.Module, chance: Random) -> Mutant | None:
-    """Change one statement of one function; None if the draw does not fit."""
+    """Change one statement of one function; None if no draw fits."""
     functions = [i for i, node in enumerate(module.body) if isinstance(node, n.Function) and node.body is not None]
     if not functions:
         return None
     place = chance.choice(functions)
     function: Any = module.body[place]
-    body = [node for node in walk(function) if isinstance(node, n.Instruction)]
-    if len(body) < 3:
-        return None
-    at = chance.randrange(len(body))
-    kind = chance.choice(("dropped", "doubled", "moved", *(change.__name__ for change in CHANGES)))
-    made = _structural(kind, body, at, chance) or _changed(kind, body, at, chance)
-    if made is None:
-        return None
-    edits, before, after = made
-    statements = (*module.body[:place], evolve(function, body=_edited(function.body, edits)), *module.body[place + 1 :])
-    return Mutant(kind, replace(module, body=statements), before, after)
-
-
-_Made: TypeAlias = "tuple[dict[int, list[n.Instruction]], n.Instruction, n.Instruction | None]"
-
-
-def _changed(kind: str, body: list[n.Instruction], at: int, chance: Random) -> _Made | None:
-    for change in CHANGES:
-        if change.__name__ == kind:
-            new = change(body, at, chance)
-            return None if new is None or new == body[at] else ({id(body[at]): [new]}, body[at], new)
+    blocks = [node for node in walk(function) if isinstance(node, n.Block)]
+    places = [(block, at) for block in blocks for at, node in enumerate(block.body) if isinstance(node, n.Instruction)]
+    kind = chance.choice(sorted(CHANGES))
+    for block, at in chance.sample(places, min(len(places), DRAWS)):
+        made = CHANGES[kind](list(block.body), at, chance)
+        if made is not None:
+            body = _edited(function.body, block, made[0])
+            statements = (*module.body[:place], evolve(function, body=body), *module.body[place + 1 :])
+            before: Any = block.body[at]
+            return Mutant(kind, replace(module, body=statements), before, made[1])
     return None
 
 
-def _structural(kind: str, body: list[n.Instruction], at: int, chance: Random) -> _Made | None:
-    node = body[at]
-    copy = replace(node)
-    match kind:
-        case "dropped":
-            return {id(node): []}, node, None
-        case "doubled":
-            return {id(node): [node, copy]}, node, copy
-        case "moved":
-            to = body[chance.randrange(len(body))]
-            return None if to is node else ({id(node): [], id(to): [to, copy]}, node, copy)
-        case _:
-            return None
-
-
-def _edited(block: n.Block, edits: dict[int, list[n.Instruction]]) -> n.Block:
-    """Put other statements in the place of some, told by identity."""
-    body: list[n.Statement] = []
-    for node in block.body:
-        if isinstance(node, n.Block):
-            body.append(_edited(node, edits))
-        else:
-            body += edits.get(id(node), [node])
-    return replace(block, body=tuple(body))
-
-
-def declared(function: n.Function) -> dict[str, str]:
-    """Return the type of each register of a function."""
-    return {name: f"{node.vector}.{node.type}" for name, node in registers(function).items()}
+def _edited(block: n.Block, old: n.Block, body: list[n.Statement]) -> n.Block:
+    """Put other statements into one of the blocks in `block`, told by identity."""
+    if block is old:
+        return replace(block, body=tuple(body))
+    inside = [_edited(node, old, body) if isinstance(node, n.Block) else node for node in block.body]
+    return replace(block, body=tuple(inside))

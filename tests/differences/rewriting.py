@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
-def renamed(module: n.Module, chance: Random) -> n.Module:
-    """Give every private name of a module another one, at times one that was another's, and shuffle declarations."""
-    outer = permuted(private(module), "$other_", chance)
+def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Module:
+    """Give every private name another one, at times one that was another's, and shuffle declarations of registers.
+
+    With `inside`, only names inside of functions.
+    """
+    outer = {} if inside else permuted(private(module), "$other_", chance)
     body = [
         _function(node, outer, chance) if isinstance(node, n.Function) else rewritten(node, _namer(outer))
         for node in module.body
@@ -96,6 +99,6 @@ def laid_out(module: n.Module, chance: Random) -> str:
     return re.sub(r"\n(?=[\t ]+[a-z@])", lambda _: chance.choice(ends), text)
 
 
-def rewriting(text: str, chance: Random) -> str:
-    """Return a text that is the same module."""
-    return laid_out(respelt(renamed(parse(text), chance), chance), chance)
+def rewriting(text: str, chance: Random, *, inside: bool = False) -> str:
+    """Return a text that is the same module; with `inside`, the names of functions and variables stay."""
+    return laid_out(respelt(renamed(parse(text), chance, inside=inside), chance), chance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _AGREED: Final = 4  # what an aligned pair weighs more that has agreed with an earlier renaming
 
-_SAME_NAME: Final = 8  # a pair of equal names
+_SAME_NAME: Final = 16  # a pair of equal names
 
 
 class Votes(defaultdict[tuple[int, int], float]):
@@ -36,7 +37,7 @@ class Votes(defaultdict[tuple[int, int], float]):
             mine, other = left[i], right[k]
             if mine.token != other.token:
                 continue
-            weight = 1 / often[mine.token]
+            weight = 1 / sqrt(often[mine.token])
             if agreed is not None and agrees(mine, other, agreed):
                 weight *= _AGREED
             for pair in zip(mine.names, other.names, strict=True):
