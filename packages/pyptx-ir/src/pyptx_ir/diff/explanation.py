@@ -11,9 +11,10 @@ from pyptx_ir.syntax.nodes import Function, Instruction, Variable
 from pyptx_ir.syntax.operand_spelling import spell_operand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyptx_ir.diff.items import Item, Kinds
+    from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
 _Name: TypeAlias = int | tuple[str]  # what it stands for, or itself
@@ -37,7 +38,7 @@ class Explanation(NamedTuple):
 
     before: Declarations
     after: Declarations
-    renaming: Mapping[int, int]
+    renaming: Bijection
     kinds: Sequence[Kinds]
 
     def same(self, mine: Item, other: Item) -> bool:
@@ -101,7 +102,7 @@ class Explanation(NamedTuple):
     def _of_names(self, mine: Sequence[_Name], other: Sequence[_Name]) -> Iterator[str]:
         for one, two in zip(mine, other, strict=True):
             if isinstance(one, int) and isinstance(two, int):
-                if self.renaming.get(one) != two:
+                if self.renaming.refuses(one, two):
                     yield self._renamed(one, two)
             elif one != two:
                 yield f"{self._text(one, self.before)} → {self._text(two, self.after)}"

@@ -59,6 +59,10 @@ class Bijection(dict[int, int]):
             self[mine] = other
             self._taken.add(other)
 
+    def refuses(self, mine: int, other: int) -> bool:
+        """Tell whether one of the two has another partner."""
+        return self.get(mine) != other and (mine in self or other in self._taken)
+
 
 def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations, after: Declarations) -> Bijection:
     """Return the renaming that is fixed and then voted for, the heaviest first.

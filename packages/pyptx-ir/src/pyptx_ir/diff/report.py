@@ -36,8 +36,10 @@ def _painted(line: str, colour: str) -> str:
 def _part(part: Part) -> Iterator[tuple[str, str]]:
     name = part.after if part.before in (part.after, None) else part.before
     both = f"{part.before} → {part.after}" if None not in (part.before, part.after) and name != part.after else name
-    places = [place for change in part.changes() for place in (change.before, change.after) if place is not None]
-    width = max(len(str(place.line)) for place in places) + 1
+    places = [
+        place for hunk in part.hunks for change in hunk for place in (change.before, change.after) if place is not None
+    ]
+    width = max(len(str(place.line)) for place in places)
     for hunk in part.hunks:
         yield "@", f"@@ {part.kind} {both}".rstrip() + " @@"
         for change in hunk:
@@ -46,15 +48,15 @@ def _part(part: Part) -> Iterator[tuple[str, str]]:
 
 def _change(change: Change, width: int) -> Iterator[tuple[str, str]]:
     before, after = change.before, change.after
+    nothing = " " * width
     if change.kind != "changed":
         mark = _MARKS[change.kind]
-        place = after or before
-        yield mark, f"{mark} {_number(before, width)} {_number(after, width)}  {_shown(place)}"
+        yield mark, f"{mark} {_number(before, width)}  {_number(after, width)}  {_shown(after or before)}"
         return
-    yield "-", f"- {_number(before, width)} {' ' * width}  {_shown(before, after)}"
-    yield "+", f"+ {' ' * width} {_number(after, width)}  {_shown(after, before)}"
+    yield "-", f"- {_number(before, width)}  {nothing}  {_shown(before, after)}"
+    yield "+", f"+ {nothing}  {_number(after, width)}  {_shown(after, before)}"
     for reason in change.reasons:
-        yield "!", f"! {' ' * width} {' ' * width}    {reason}"
+        yield "!", f"! {nothing}  {nothing}    {reason}"
 
 
 def _number(place: Place | None, width: int) -> str:
