@@ -2,6 +2,7 @@
 
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
     pyptx fmt kernel.ptx …      lay PTX files out, in the style of nvcc, of LLVM or of another file
+    pyptx diff A.ptx B.ptx      say what differs between two PTX files beyond names and formatting
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the targets that are known
     pyptx plugins               list the plugins that are installed
@@ -75,6 +76,7 @@ def built_in() -> tuple[Command, ...]:
     return (
         Command("check", "report everything that is wrong with PTX files", check),
         Command("fmt", "lay PTX files out", fmt),
+        Command("diff", "say what differs between two PTX files", diff),
         Command("isa", "search the instruction set", isa),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
@@ -92,6 +94,13 @@ def check(argv: Sequence[str]) -> int:
 def fmt(argv: Sequence[str]) -> int:
     """Rewrite the white space of each file."""
     from pyptx_ir.syntax.style.command import fmt as run
+
+    return run(argv)
+
+
+def diff(argv: Sequence[str]) -> int:
+    """Compare two files, and print what differs beyond names and formatting."""
+    from pyptx_ir.diff.command import diff as run
 
     return run(argv)
 

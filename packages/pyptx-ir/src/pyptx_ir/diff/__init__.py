@@ -1,0 +1,8 @@
+"""Semantic differences between PTX modules: what has changed beyond names and formatting."""
+
+from __future__ import annotations
+
+from pyptx_ir.diff.comparison import compare
+from pyptx_ir.diff.result import Change, Comparison, Part, Place, Renaming
+
+__all__ = ["Change", "Comparison", "Part", "Place", "Renaming", "compare"]

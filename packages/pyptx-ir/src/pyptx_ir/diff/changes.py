@@ -1,0 +1,104 @@
+"""From what is aligned to what has changed, in hunks with context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from pyptx_ir.diff.result import Change, Part, Place, Renaming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.diff.explanation import Explanation
+    from pyptx_ir.diff.modules import AlignedBodies
+    from pyptx_ir.diff.places import Places
+    from pyptx_ir.diff.scopes import Declaration
+    from pyptx_ir.diff.variables import ItemPair
+
+Redeclared: TypeAlias = "dict[str, list[tuple[int, int]]]"
+
+
+class Changes(NamedTuple):
+    """What tells changes: how names are called, where items stand on both sides, and how much context is shown.
+
+    `redeclared` holds, for each function of the second module, the pairs of names that are declared differently.
+    """
+
+    explanation: Explanation
+    before: Places
+    after: Places
+    context: int
+    redeclared: Redeclared
+
+    def part(self, bodies: AlignedBodies) -> Part | None:
+        """Return how two bodies differ; None if they do not."""
+        mine, other = bodies.mine, bodies.other
+        hunks: list[tuple[Change, ...]]
+        if mine is None or other is None:
+            hunks = [(self._change((mine.items[0] if mine else None, other.items[0] if other else None)),)]
+        else:
+            hunks = self._hunks(list(bodies.items()))
+            alone = [pair for pair in bodies.variables if self._differs(pair)]
+            names = self.redeclared.get(other.name, []) if other.defined else []
+            hunks = [
+                *(self._redeclaration(*pair) for pair in names),
+                *((self._change(pair),) for pair in alone),
+                *hunks,
+            ]
+        body = mine or other
+        if not hunks or body is None:
+            return None
+        return Part(body.kind, mine.name if mine else None, other.name if other else None, tuple(hunks))
+
+    def _differs(self, pair: ItemPair) -> bool:
+        mine, other = pair
+        return mine is None or other is None or not self.explanation.same(mine, other)
+
+    def _change(self, pair: ItemPair) -> Change:
+        mine, other = pair
+        first = self.before.of(mine) if mine else None
+        second = self.after.of(other) if other else None
+        if mine is None or other is None:
+            return Change("removed" if mine else "added", first, second)
+        if self.explanation.same(mine, other):
+            return Change("same", first, second)
+        return Change("changed", first, second, self.explanation.reasons(mine, other))
+
+    def _hunks(self, pairs: list[ItemPair]) -> list[tuple[Change, ...]]:
+        """Cut what differs out, with its context; what is near each other is one hunk."""
+        ranges: list[tuple[int, int]] = []
+        for at in (at for at, pair in enumerate(pairs) if self._differs(pair)):
+            low, high = max(0, at - self.context), at + 1 + self.context
+            if ranges and low <= ranges[-1][1]:
+                low = ranges.pop()[0]
+            ranges.append((low, high))
+        return [tuple(map(self._change, pairs[low:high])) for low, high in ranges]
+
+    def _redeclaration(self, mine: int, other: int) -> tuple[Change, ...]:
+        one, two = self.explanation.before[mine], self.explanation.after[other]
+        first = Place(self.before.line(one.at), _declared(one))
+        second = Place(self.after.line(two.at), _declared(two))
+        return (Change("changed", first, second),)
+
+
+def redeclared(explanation: Explanation) -> Redeclared:
+    """Return the pairs of names that are declared differently, by the function of the second module."""
+    found: Redeclared = {}
+    for mine, other in explanation.renaming.items():
+        two = explanation.after[other]
+        if explanation.before[mine].detail != two.detail:
+            found.setdefault(two.function, []).append((mine, other))
+    return found
+
+
+def renamings(explanation: Explanation) -> Iterator[Renaming]:
+    """Yield the names that are others in the second module, in its order; public names are not, they are changes."""
+    for mine, other in sorted(explanation.renaming.items(), key=lambda pair: pair[1]):
+        one, two = explanation.before[mine], explanation.after[other]
+        if one.name != two.name and not (one.public or two.public):
+            yield Renaming(two.kind, one.name, two.name, two.function)
+
+
+def _declared(one: Declaration) -> str:
+    """Return how a register is declared; another name is told by itself."""
+    return f"{one.detail} {one.name};" if one.kind == "register" else one.name

@@ -1,0 +1,91 @@
+"""`pyptx diff`: the command line of the comparison."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.diff.comparison import CONTEXT, compare
+from pyptx_ir.diff.report import text
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax.parser import parse
+from pyptx_ir.syntax.source import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.nodes import Module
+
+SAME, DIFFERENT, TROUBLE = 0, 1, 2  # as of `diff`
+
+
+def diff(argv: Sequence[str]) -> int:
+    """Compare two files.
+
+    Return 0 if they are the same up to renaming and formatting, 1 if they differ, 2 if the command was called wrongly
+    or a file can't be read.
+    """
+    try:
+        options = _parser().parse_args(argv)
+        names = options.before, options.after
+        trees = _read_both(*names)
+        comparison = compare(*trees, debug=options.debug, context=options.context)
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else TROUBLE
+    except (OSError, PyptxError) as error:
+        sys.stderr.write(f"pyptx diff: {error}\n")
+        return TROUBLE
+    if options.json:
+        report = {"before": names[0], "after": names[1], **comparison.as_json(renamings=options.renames)}
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    elif not options.quiet:
+        shown = text(comparison, names, colour=_colour(options.color), renamings=options.renames)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encode(shown))
+    return SAME if comparison.same else DIFFERENT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx diff",
+        description="Say what differs between two PTX files beyond names and formatting. Exits as diff does.",
+    )
+    parser.add_argument("before", metavar="A", help="a PTX file; - reads standard input")
+    parser.add_argument("after", metavar="B", help="another one")
+    parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--renames", action="store_true", help="list the names that are others in B")
+    parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
+    parser.add_argument(
+        "-U", "--context", type=_context, default=CONTEXT, metavar="N", help="statements around each change"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; the exit status says it")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
+    return parser
+
+
+def _context(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError
+    return count
+
+
+def _read_both(before: str, after: str) -> tuple[Module, Module]:
+    if before == after == "-":
+        raise PyptxError("one of the two files is standard input, not both")
+    return _read(before), _read(after)
+
+
+def _read(name: str) -> Module:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    return parse(decode(data), "<stdin>" if name == "-" else name)
+
+
+def _colour(choice: str) -> bool:
+    if choice == "auto":
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return choice == "always"

@@ -1,0 +1,69 @@
+"""Compare two modules."""
+
+from __future__ import annotations
+
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.diff.changes import Changes, redeclared, renamings
+from pyptx_ir.diff.explanation import Explanation
+from pyptx_ir.diff.items import Tokens
+from pyptx_ir.diff.modules import align_modules
+from pyptx_ir.diff.places import Places
+from pyptx_ir.diff.reader import Reader
+from pyptx_ir.diff.result import Comparison, Part, Renaming
+from pyptx_ir.syntax.nodes import Module, Statement, Version
+from pyptx_ir.syntax.parser import parse
+from pyptx_ir.syntax.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.diff.items import Kinds
+    from pyptx_ir.diff.shapes import Shape
+
+CONTEXT = 3
+
+
+def compare(before: str | Module, after: str | Module, *, debug: bool = False, context: int = CONTEXT) -> Comparison:
+    """Say how `after` differs from `before`, with so many statements of context around each change.
+
+    The modules are the same if one becomes the other by renaming one-to-one (registers, labels, parameters, and
+    functions and variables that nobody outside can ask for), by formatting, and by declaring in another order. With
+    `debug`, `.loc`, `.file` and debugging sections count too. Takes time near-linear in the size of the texts, however
+    different they are.
+
+    Raises:
+        PtxSyntaxError: a text is no PTX.
+
+    """
+    trees = [parse(one) if isinstance(one, str) else one for one in (before, after)]
+    places = Places(trees[0]), Places(trees[1])
+    tokens = Tokens()
+    parts: list[Part] = []
+    renamed: list[Renaming] = []
+    for sides in zip_longest(_modules(trees[0]), _modules(trees[1]), fillvalue=(0, ())):
+        mine, other = (Reader(tokens, at - 1, debug=debug).read(body) for at, body in sides)
+        shapes, kinds = _taken_apart(tokens)
+        bodies, renaming = align_modules(mine, other, shapes)
+        explanation = Explanation(mine.declarations, other.declarations, renaming, kinds)
+        changes = Changes(explanation, *places, context, redeclared(explanation))
+        parts += filter(None, map(changes.part, bodies))
+        renamed += renamings(explanation)
+    return Comparison(tuple(parts), tuple(renamed))
+
+
+def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
+    """Yield the modules of a text, each with the number of its first statement: a listing of cuobjdump has several."""
+    versions = [place for place, node in enumerate(tree.body) if isinstance(node, Version)]
+    at = 0
+    for start, end in pairwise((0, *versions[1:], len(tree.body))):
+        body = tree.body[start:end]
+        yield at, body
+        at += sum(1 for _ in walk(Module(body))) if end < len(tree.body) else 0
+
+
+def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[Kinds]]:
+    """Return what is in each token: the shape, and the kinds of its names."""
+    both = [cast("tuple[Shape, Kinds]", one) for one in tokens]
+    return [shape for shape, _ in both], [kinds for _, kinds in both]

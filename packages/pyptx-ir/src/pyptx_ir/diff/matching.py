@@ -1,0 +1,120 @@
+"""Which function of one module is which of the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pyptx_ir.diff.alignment import align
+from pyptx_ir.diff.items import Body
+from pyptx_ir.diff.pairing import pair_by_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from pyptx_ir.diff.items import Content
+
+BodyPair: TypeAlias = tuple[Body | None, Body | None]
+_Pairs: TypeAlias = "list[tuple[Body, Body]]"
+
+_LEAST: Final = 0.5  # of the items of the larger of two functions must be alike where their names differ
+_MOST_TRIED: Final = 4096  # pairs of functions
+
+
+def match_bodies(before: Content, after: Content) -> list[BodyPair]:
+    """Pair the bodies of two modules, in the order of the second; what is gone stands last.
+
+    First by name; but the name of a function that nobody outside can ask for is no more than a compiler's choice, so
+    that it is first looked for by what it does, and by who calls it. A declaration goes with its definition. What is
+    left is paired by likeness.
+    """
+    found, left, right = _by_key(_public_name, before, after, before.bodies, after.bodies)
+    called = _called(found, before, after)
+    pairs = found + called
+    left, right = _without(left, [mine for mine, _ in called]), _without(right, [other for _, other in called])
+    for key in (_name_and_tokens, _tokens, _name):
+        found, left, right = _by_key(key, before, after, left, right)
+        pairs += found
+    numbers = {mine.declaration: other.declaration for mine, other in pairs}
+    found, left, right = pair_by_key(left, right, lambda one: numbers.get(one.declaration), lambda one: one.declaration)
+    pairs += found
+    alike = _alike(left, right)
+    partners = {id(other): mine for mine, other in (*pairs, *alike)}
+    gone = _without(left, [mine for mine, _ in alike])
+    return [*((partners.get(id(body)), body) for body in after.bodies), *((body, None) for body in gone)]
+
+
+def _by_key(
+    key: Callable[[Body, Content], Hashable], before: Content, after: Content, left: list[Body], right: list[Body]
+) -> tuple[_Pairs, list[Body], list[Body]]:
+    return pair_by_key(left, right, lambda one: key(one, before), lambda one: key(one, after))
+
+
+def _without(bodies: list[Body], taken: list[Body]) -> list[Body]:
+    identities = set(map(id, taken))
+    return [body for body in bodies if id(body) not in identities]
+
+
+def _public_name(body: Body, content: Content) -> Hashable:
+    public = body.declaration < 0 or content.declarations[body.declaration].public
+    return (body.kind, body.defined, body.name) if public else None
+
+
+def _name(body: Body, _: Content) -> Hashable:
+    return (body.kind, body.name) if body.defined else None
+
+
+def _name_and_tokens(body: Body, content: Content) -> Hashable:
+    return (body.name, _tokens(body, content)) if body.defined else None
+
+
+def _tokens(body: Body, _: Content) -> Hashable:
+    return tuple([item.token for item in body.items]) if body.defined else None
+
+
+def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
+    """Pair private functions that do the same and are called in the same places, from the callers of `pairs` on."""
+    mine, others = _private(before), _private(after)
+    found: _Pairs = []
+    while pairs and mine and others:
+        calls = Counter(call for pair in pairs for call in _calls(*pair) if call[0] in mine and call[1] in others)
+        pairs = []
+        for one, other in sorted(calls, key=lambda call: (-calls[call], call)):
+            if one in mine and other in others and mine[one][1] == others[other][1]:
+                pairs.append((mine.pop(one)[0], others.pop(other)[0]))
+        found += pairs
+    return found
+
+
+def _private(content: Content) -> dict[int, tuple[Body, int]]:
+    """Return the functions that nobody outside can ask for, by number, each with a hash of what it does."""
+    declarations = content.declarations
+    return {
+        body.declaration: (body, hash(_tokens(body, content)))
+        for body in content.bodies
+        if body.defined and body.declaration >= 0 and not declarations[body.declaration].public
+    }
+
+
+def _calls(mine: Body, other: Body) -> Iterator[tuple[int, int]]:
+    """Yield the names that stand in the same places of two bodies."""
+    for i, k in align([item.token for item in mine.items], [item.token for item in other.items]):
+        yield from zip(mine.items[i].names, other.items[k].names, strict=True)
+
+
+def _alike(left: list[Body], right: list[Body]) -> _Pairs:
+    """Pair functions whose items are mostly the same, the most alike first."""
+    if len(left) * len(right) > _MOST_TRIED:
+        return []
+    mine, others = ([Counter(item.token for item in body.items) for body in side] for side in (left, right))
+    scored: list[tuple[float, int, int]] = []
+    for i, one in enumerate(mine):
+        for k, other in enumerate(others):
+            likeness = (one & other).total() / max(one.total(), other.total(), 1)
+            if left[i].kind == right[k].kind and left[i].defined == right[k].defined and likeness >= _LEAST:
+                scored.append((-likeness, i, k))
+    pairs: list[tuple[int, int]] = []
+    for _, i, k in sorted(scored):
+        if all(i != one and k != other for one, other in pairs):
+            pairs.append((i, k))
+    return [(left[i], right[k]) for i, k in pairs]

@@ -1,0 +1,66 @@
+"""Align the items of two bodies again once most names are known: what is equal with its names comes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.diff.alignment import Pairs, align, gaps
+from pyptx_ir.diff.shapes import Shape, without_numbers
+from pyptx_ir.syntax.nodes import Instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from pyptx_ir.diff.items import Item
+
+
+# What must be equal of two items: a function of one, of its names as the second module calls them, and of all shapes.
+_Key: TypeAlias = "Callable[[Item, tuple[int, ...], Sequence[Shape]], Hashable]"
+
+
+def _word(item: Item) -> str:
+    node = item.node
+    return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
+
+
+# The strongest first. What is paired by the second has changed in names, by the third in literals too, by the others in
+# what it does; each looks only at what those before have left between two pairs.
+_KEYS: tuple[_Key, ...] = (
+    lambda item, names, _: (item.token, names),
+    lambda item, _, __: item.token,
+    lambda item, _, shapes: without_numbers(shapes[item.token]),
+    lambda item, names, _: (_word(item), names),
+    lambda item, names, _: names or _word(item),
+    lambda item, _, __: _word(item),
+)
+
+
+def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], shapes: Sequence[Shape]) -> Pairs:
+    """Return the pairs of positions that are the same or have changed."""
+    pairs: Pairs = []
+    pieces = [(0, len(left), 0, len(right))]
+    for key in _KEYS:
+        between: list[tuple[int, int, int, int]] = []
+        for low, high, other_low, other_high in pieces:
+            numbers: dict[Hashable, int] = {}
+            mine = [
+                numbers.setdefault(key(item, _renamed(item, renaming), shapes), len(numbers)) for item in left[low:high]
+            ]
+            others = [
+                numbers.setdefault(key(item, item.names, shapes), len(numbers)) for item in right[other_low:other_high]
+            ]
+            found = align(mine, others)
+            pairs += [(low + i, other_low + k) for i, k in found]
+            between += [
+                (low + i, low + i_end, other_low + k, other_low + k_end)
+                for i, i_end, k, k_end in gaps(found, len(mine), len(others))
+                if i < i_end and k < k_end
+            ]
+        pieces = between
+    pairs.sort()
+    return pairs
+
+
+def _renamed(item: Item, renaming: Mapping[int, int]) -> tuple[int, ...]:
+    """Return an item's names as the second module calls them; those that it does not have are below zero."""
+    return tuple([renaming.get(name, -1 - name) for name in item.names])

@@ -1,0 +1,93 @@
+"""What the names of a module stand for: each declaration has a number, and a name is looked up where it stands.
+
+Manual: "Identifiers", "Parameterized Variable Names". A label is known in its whole block, every other name from its
+declaration on. All digits at the end of a numbered register's name are its number: `%r012` is `%r12` (ptxas 13.0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_DIGITS: Final = "0123456789"
+_MOST_DIGITS: Final = 18  # what follows them is no number of a register
+
+
+class Declaration(NamedTuple):
+    """What a name stands for.
+
+    `detail` is what must be equal besides: the type of a register. `public` tells whether something outside of the
+    module may ask for the name. `at` is the number of the statement that declares it, `function` the name of the
+    function in which it stands.
+    """
+
+    kind: str
+    name: str
+    detail: Hashable
+    at: int
+    function: str = ""
+    public: bool = False
+
+
+class Family(NamedTuple):
+    """The names `stem0 … stem(size-1)`, each of which is declared when it is first met."""
+
+    kind: str
+    size: int
+    detail: Hashable
+    at: int
+    function: str
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of a module, of a function, or of a block."""
+
+    outer: Scope | None = None
+    names: dict[str, int] = field(default_factory=dict[str, int])
+    families: dict[str, list[Family]] = field(default_factory=dict[str, list[Family]])
+
+
+class Declarations(list[Declaration]):
+    """All declarations of a module, by number."""
+
+    __slots__ = ()
+
+    def declare(self, scope: Scope, declaration: Declaration) -> int:
+        """Enter a declaration under its name; return its number."""
+        number = scope.names[declaration.name] = len(self)
+        self.append(declaration)
+        return number
+
+    def declare_family(self, scope: Scope, stem: str, family: Family) -> None:
+        """Enter numbered names."""
+        scope.families.setdefault(stem, []).append(family)
+
+    def find(self, scope: Scope | None, name: str) -> int | None:
+        """Return the number of what a name stands for in a scope; None for what is not declared (`%tid`)."""
+        while scope is not None:
+            found = scope.names.get(name)
+            if found is None and scope.families:
+                found = self._numbered(scope, name)
+            if found is not None:
+                return found
+            scope = scope.outer
+        return None
+
+    def _numbered(self, scope: Scope, name: str) -> int | None:
+        stem = name.rstrip(_DIGITS)
+        digits = name[len(stem) :]
+        if not 0 < len(digits) <= _MOST_DIGITS or stem not in scope.families:
+            return None
+        family = next((one for one in scope.families[stem] if int(digits) < one.size), None)
+        if family is None:
+            return None
+        usual = f"{stem}{int(digits)}"
+        number = scope.names.get(usual)
+        if number is None:
+            number = self.declare(scope, Declaration(family.kind, usual, family.detail, family.at, family.function))
+        scope.names[name] = number
+        return number

@@ -1,0 +1,38 @@
+"""Which variable is which: those that statements refer to are known by then, the others go by name and declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.diff.items import Item
+from pyptx_ir.diff.pairing import pair_by_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from pyptx_ir.diff.items import Body
+    from pyptx_ir.diff.renaming import Bijection
+    from pyptx_ir.diff.scopes import Declarations
+
+ItemPair: TypeAlias = tuple[Item | None, Item | None]
+_Key: TypeAlias = "Callable[[Item], Hashable]"
+
+
+def match_variables(
+    mine: Body, other: Body, renaming: Bijection, before: Declarations, after: Declarations
+) -> list[ItemPair]:
+    """Pair the variables of two bodies, and add those that no statement refers to to the renaming."""
+    pairs: list[ItemPair] = []
+    left, right = mine.variables, other.variables
+    keys: tuple[tuple[_Key, _Key], ...] = (
+        (lambda one: renaming.get(one.names[0]), lambda one: one.names[0]),
+        (lambda one: (one.token, before[one.names[0]].name), lambda one: (one.token, after[one.names[0]].name)),
+        (lambda one: one.token, lambda one: one.token),
+        (lambda one: before[one.names[0]].name, lambda one: after[one.names[0]].name),
+    )
+    for mine_key, other_key in keys:
+        found, left, right = pair_by_key(left, right, mine_key, other_key)
+        for one, two in found:
+            renaming.add(one.names[0], two.names[0])
+        pairs += found
+    return [*pairs, *((one, None) for one in left), *((None, two) for two in right)]

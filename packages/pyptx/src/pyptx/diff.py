@@ -1,0 +1,5 @@
+"""What differs between two PTX modules beyond names and formatting: `compare(before, after)`."""
+
+from pyptx_ir.diff import Change, Comparison, Part, Place, Renaming, compare
+
+__all__ = ["Change", "Comparison", "Part", "Place", "Renaming", "compare"]

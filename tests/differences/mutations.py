@@ -1,0 +1,175 @@
+"""Modules that are not another one any more: one statement of one function has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyptx_ir.syntax import evolve, walk
+from pyptx_ir.syntax import nodes as n
+from pyptx_ir.syntax import operands as o
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+# The statements of a block with one changed, and what became of that one.
+Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
+Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
+TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
+WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
+DRAWS = 20  # statements that a kind of change is tried on
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module with one change, what kind of change it is, and the statement that it is about, before and after."""
+
+    kind: str
+    module: n.Module
+    before: n.Instruction
+    after: n.Instruction | None
+
+
+# --- one statement becomes another ------------------------------------------------------------------
+
+
+def constant(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write one more digit; an octal number stays one."""
+    places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Immediate) and one.text.isdecimal()]
+    return _at_one(node, places, lambda one: o.Immediate(f"{one.text}1"), chance)
+
+
+def offset(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Move an address."""
+    places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Address) and one.offset is None]
+    return _at_one(node, places, lambda one: o.Address(one.base, o.Immediate("4")), chance)
+
+
+def swapped(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
+    """Exchange the last two operands."""
+    if len(node.operands) < 3:
+        return None
+    return evolve(node, operands=(*node.operands[:-2], node.operands[-1], node.operands[-2]))
+
+
+def another_register(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Read or write another register."""
+    plain = [one for each in others for one in each.operands if isinstance(one, o.Register) and "." not in one.name]
+    places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Register)]
+    return _at_one(node, places if plain else [], lambda _: chance.choice(plain), chance)
+
+
+def retargeted(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Branch to where another branch goes."""
+    targets = [each.operands[0] for each in others if each.opcode[0] == "bra"]
+    return evolve(node, operands=(chance.choice(targets),)) if node.opcode[0] == "bra" else None
+
+
+def another_type(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write another type into the opcode."""
+    return _another_word(node, TYPES, chance)
+
+
+def another_word(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
+    """Write another state space, comparison or rounding into the opcode."""
+    return _another_word(node, WORDS, chance)
+
+
+def negated(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
+    """Negate a guard."""
+    guard = node.guard
+    return None if guard is None else evolve(node, guard=n.Guard(guard.register, not guard.negated))
+
+
+def unguarded(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
+    """Take a guard away."""
+    return None if node.guard is None else evolve(node, guard=None)
+
+
+def _at_one(
+    node: n.Instruction, places: Sequence[int], made: Callable[[Any], o.Operand], chance: Random
+) -> n.Instruction | None:
+    """Change one of these operands."""
+    if not places:
+        return None
+    i = chance.choice(places)
+    return evolve(node, operands=(*node.operands[:i], made(node.operands[i]), *node.operands[i + 1 :]))
+
+
+def _another_word(node: n.Instruction, words: tuple[str, ...], chance: Random) -> n.Instruction | None:
+    places = [i for i, word in enumerate(node.opcode) if i and word in words]
+    if not places:
+        return None
+    i = chance.choice(places)
+    word = chance.choice([word for word in words if word != node.opcode[i]])
+    return evolve(node, opcode=(*node.opcode[:i], word, *node.opcode[i + 1 :]))
+
+
+# --- statements come, go and move -------------------------------------------------------------------
+
+
+def dropped(body: list[n.Statement], at: int, _: Random) -> Changed | None:
+    """Take a statement out."""
+    return [*body[:at], *body[at + 1 :]], None
+
+
+def doubled(body: list[n.Statement], at: int, _: Random) -> Changed | None:
+    """Write a statement twice."""
+    copy: Any = replace(body[at])
+    return [*body[: at + 1], copy, *body[at + 1 :]], copy
+
+
+def moved(body: list[n.Statement], at: int, chance: Random) -> Changed | None:
+    """Put a statement somewhere else in its block, behind the declarations."""
+    first = next(i for i, node in enumerate(body) if isinstance(node, n.Instruction))
+    rest, node = [*body[:at], *body[at + 1 :]], body[at]
+    to = chance.randrange(first, len(rest) + 1)
+    copy: Any = replace(node)
+    return [*rest[:to], copy, *rest[to:]], copy
+
+
+def _in_place(edit: Edit) -> Callable[[list[n.Statement], int, Random], Changed | None]:
+    def change(body: list[n.Statement], at: int, chance: Random) -> Changed | None:
+        node: Any = body[at]
+        new = edit(node, [each for each in body if isinstance(each, n.Instruction)], chance)
+        return None if new is None or new == node else ([*body[:at], new, *body[at + 1 :]], new)
+
+    return change
+
+
+EDITS: tuple[Edit, ...] = (
+    *(constant, offset, swapped, another_register, retargeted, another_type, another_word, negated, unguarded),
+)
+CHANGES: dict[str, Callable[[list[n.Statement], int, Random], Changed | None]] = {
+    **{edit.__name__: _in_place(edit) for edit in EDITS},
+    **{change.__name__: change for change in (dropped, doubled, moved)},
+}
+
+
+def mutant(module: n.Module, chance: Random) -> Mutant | None:
+    """Change one statement of one function; None if no draw fits."""
+    functions = [i for i, node in enumerate(module.body) if isinstance(node, n.Function) and node.body is not None]
+    if not functions:
+        return None
+    place = chance.choice(functions)
+    function: Any = module.body[place]
+    blocks = [node for node in walk(function) if isinstance(node, n.Block)]
+    places = [(block, at) for block in blocks for at, node in enumerate(block.body) if isinstance(node, n.Instruction)]
+    kind = chance.choice(sorted(CHANGES))
+    for block, at in chance.sample(places, min(len(places), DRAWS)):
+        made = CHANGES[kind](list(block.body), at, chance)
+        if made is not None:
+            body = _edited(function.body, block, made[0])
+            statements = (*module.body[:place], evolve(function, body=body), *module.body[place + 1 :])
+            before: Any = block.body[at]
+            return Mutant(kind, replace(module, body=statements), before, made[1])
+    return None
+
+
+def _edited(block: n.Block, old: n.Block, body: list[n.Statement]) -> n.Block:
+    """Put other statements into one of the blocks in `block`, told by identity."""
+    if block is old:
+        return replace(block, body=tuple(body))
+    inside = [_edited(node, old, body) if isinstance(node, n.Block) else node for node in block.body]
+    return replace(block, body=tuple(inside))

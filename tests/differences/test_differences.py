@@ -1,0 +1,148 @@
+"""The law of `pyptx diff` over the corpus: it says "same" of what is renamed and laid out anew, and of nothing else.
+
+A share of the modules is taken by default, and all with `PYPTX_KERNELS=all`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.corpus_modules import CORPUS, FOLDERS, refused
+
+from pyptx_ir.diff import compare
+from pyptx_ir.syntax import Source, decode, emit, parse, positions
+from pyptx_ir.syntax import nodes as n
+from pyptx_ir.toolchain import ToolchainError, assemble, disassemble
+
+from .canonical import canonical
+from .mutations import CHANGES, Mutant, mutant
+from .rewriting import rewriting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyptx_ir.diff import Comparison
+
+ALL = os.environ.get("PYPTX_KERNELS") == "all"
+SHARE = 1 if ALL else 12  # one module in so many
+LARGEST = 400_000 if ALL else 60_000  # bytes
+MUTANTS = 12  # of each module
+DRAWS = 5 * MUTANTS
+
+
+def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
+    """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
+    paths = sorted((CORPUS / folder).glob("*.ptx"))
+    for path in paths[turn % SHARE % len(paths) :: SHARE]:
+        if path.stat().st_size <= LARGEST:
+            yield path, decode(path.read_bytes())
+
+
+def mutants(module: n.Module, chance: random.Random) -> Iterator[Mutant]:
+    drawn = (mutant(module, chance) for _ in range(DRAWS))
+    return islice(filter(None, drawn), MUTANTS)
+
+
+def line(module: n.Module, node: n.Statement) -> int:
+    """Return the line of a statement, told by identity."""
+    source = Source(emit(module))
+    return next(source.line_column(span.start)[0] for each, span in positions(module) if each is node)
+
+
+def touched(found: Comparison) -> tuple[set[int], set[int]]:
+    """Return the lines on both sides that have changed."""
+    before = {change.before.line for change in found.changes() if change.before is not None}
+    after = {change.after.line for change in found.changes() if change.after is not None}
+    return before, after
+
+
+def names_the_place(found: Comparison, module: n.Module, one: Mutant) -> bool:
+    """Tell whether a change is reported where it was made; what is moved moves as well what it is moved past."""
+    before, after = touched(found)
+    start, end = line(module, one.before), 0 if one.after is None else line(one.module, one.after)
+    if one.kind == "moved":
+        low, high = sorted((start, end))
+        return any(low - 1 <= at <= high + 1 for at in before | after)
+    return start in before or end in after
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_module_is_itself(folder: str) -> None:
+    for path, text in some(folder, 0):
+        for debug in (False, True):
+            found = compare(text, text, debug=debug)
+            assert found.same, path
+            assert not found.renamings, path
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_is_renamed_respelt_and_laid_out_anew_is_the_same(folder: str) -> None:
+    for path, text in some(folder, 1):
+        other = rewriting(text, random.Random(path.name))
+        assert compare(text, other).same, path
+        assert compare(other, text).same, path
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_mutant_is_found_where_it_was_changed(folder: str) -> None:
+    for path, text in some(folder, 2):
+        module = parse(text)
+        for one in mutants(module, random.Random(path.name)):
+            found = compare(module, one.module)
+            assert found.same == (canonical(module) == canonical(one.module)), (path, one.kind, one.before)
+            assert found.same or names_the_place(found, module, one), (path, one.kind, one.before)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_renaming_hides_a_mutant(folder: str) -> None:
+    for path, text in some(folder, 3):
+        module, chance = parse(text), random.Random(path.name)
+        for one in islice(mutants(module, chance), 3):
+            other = rewriting(emit(one.module), chance)
+            assert compare(module, other).same == (canonical(module) == canonical(one.module)), (path, one.kind)
+            assert compare(one.module, other).same, (path, one.kind)
+
+
+def test_the_corpus_has_mutants_of_every_kind_and_most_differ() -> None:
+    kinds: dict[str, set[bool]] = {}
+    for folder in FOLDERS:
+        for path, text in islice(some(folder, 4), 6):
+            module = parse(text)
+            for one in mutants(module, random.Random(path.name)):
+                kinds.setdefault(one.kind, set()).add(compare(module, one.module).same)
+    assert kinds.keys() == CHANGES.keys()
+    assert all(False in answers for answers in kinds.values())
+
+
+def code(text: str) -> list[str]:
+    """Return the instructions that ptxas makes of a module, without the names of labels and registers."""
+    target = next(node.names[0] for node in parse(text).body if isinstance(node, n.Target))
+    sass = disassemble(assemble(text, target).cubin)
+    rows = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(.*);", sass)
+    return sorted(re.sub(r"`\([^)]*\)|\b(U?[RPB])\d+(?:\.reuse)?", r"\1", row) for row in rows)
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
+    made = 0
+    for path, text in some(folder, 5):
+        if refused(path) or len(text) > 30_000:
+            continue
+        try:
+            expected = code(text)
+        except ToolchainError:  # a module to be linked with others, or for a newer ptxas
+            continue
+        # In what order ptxas compiles functions, and so which registers they get, depends on their names.
+        other = rewriting(text, random.Random(path.name), inside=True)
+        assert compare(text, other).same, path
+        assert code(other) == expected, path
+        made += 1
+        if made == 3 and not ALL:
+            break
