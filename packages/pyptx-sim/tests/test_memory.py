@@ -264,6 +264,7 @@ def test_a_unified_address_is_an_address() -> None:
     execute("ld.global.u32 %r1, [%rd1+128].unified;\nst.global.u32 [%rd1], %r1;", out)
     assert out[:32].tolist() == list(range(32, 64))
 
+
 def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
     """As Triton writes it."""
     body = """
