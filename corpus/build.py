@@ -91,16 +91,18 @@ def _first_error(complaint: str) -> str:
 
 
 def build_all(tools: dict[str, Tool], ptxas: str, *, missing: bool) -> int:
-    """Compile, write the modules and the manifest; return the exit status."""
-    compiled = compile_all(tools, missing=missing)
-    found = objections(compiled)
-    if found:
-        print("\n".join(found))
+    """Compile, write the modules and, if there is no objection to any, the manifest; return the exit status."""
+    refused: list[str] = []
+    for item in compile_all(tools, missing=missing):
+        against = objections([item])
+        refused += against
+        if not against:
+            path = CORPUS / item.build.path
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(item.data)
+    if refused:
+        print("\n".join(refused))
         return 1
-    for item in compiled:
-        path = CORPUS / item.build.path
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(item.data)
     write_manifest(ptxas)
     return 0
 

@@ -102,7 +102,8 @@ NVCC_13_5: dict[str, str] = {
 EXTRA_FLAGS: dict[str, tuple[str, ...]] = {"virtuals": ("--extended-lambda",)}
 
 
-def _nvcc_builds(producer: str, table: dict[str, str]) -> tuple[Build, ...]:
+def nvcc_builds(producer: str, table: dict[str, str]) -> tuple[Build, ...]:
+    """Return the builds of a table whose rows read "target … | variant@target …"."""
     builds: list[Build] = []
     for source, row in table.items():
         extra = EXTRA_FLAGS.get(source, ())
@@ -165,8 +166,8 @@ def _llvm_builds() -> tuple[Build, ...]:
 
 
 COMPILERS: tuple[Build, ...] = (
-    *_nvcc_builds("nvcc-13.0", NVCC_13_0),
-    *_nvcc_builds("nvcc-13.5", NVCC_13_5),
+    *nvcc_builds("nvcc-13.0", NVCC_13_0),
+    *nvcc_builds("nvcc-13.5", NVCC_13_5),
     *_clang_builds(),
     *_llvm_builds(),
 )

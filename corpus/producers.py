@@ -68,6 +68,10 @@ PRODUCERS: tuple[Producer, ...] = (
     Producer("clang-22", "22.1.8", "clang-22", CLANG),
     _package("llvm-22", "0.50.0", "llvm-22", "llvmlite"),
     _package("triton-3.9", "3.9.0", "triton", "triton"),
+    _package("nvrtc-11.8", "11.8.89", "nvrtc-11.8", "nvidia-cuda-nvrtc-cu11"),
+    _package("nvrtc-12.4", "12.4.127", "nvrtc-12.4", "nvidia-cuda-nvrtc-cu12"),
+    _package("nvrtc-12.9", "12.9.86", "nvrtc-12.9", "nvidia-cuda-nvrtc-cu12"),
+    _package("nvrtc-13.5", "13.5.37", "nvrtc-13.5", "nvidia-cuda-nvrtc"),
 )
 
 
