@@ -7,32 +7,114 @@ from __future__ import annotations
 
 from plan import Build, nvcc_builds
 
-# A source, and the pairs of a case and a target that are built of it.
-TRITON: dict[str, str] = {
-    "attention": (
-        "causal@80 causal@90a causal@100a causal@120a full@80 full@90a small@80 tma@90a tma-wide@90a tma@120a "
-        "specialised@90a specialised@100a"
-    ),
-    "matmul": (
-        "half@75 half@80 half@90a half@100a half@120a wide@80 wide@90a wide@100a tf32@80 tf32@90a fp8@89 fp8@90a "
-        "fp8@120a int8@80 int8@90a split@80 split@120a maps@90a maps@100a maps@120a maps-wide@90a "
-        "maps-roles@90a maps-roles@100a persistent@90a persistent@120a persistent-roles@90a persistent-roles@100a "
-        "cluster@90a cluster@100a scaled@100a scaled@120a"
-    ),
-    "rows": (
-        "softmax@75 softmax@80 softmax@90a softmax@120a softmax-small@80 softmax-small@100a layer-norm@80 layer-norm@90a "
-        "rms-norm-backward@80 rms-norm-backward@100a cross-entropy@80 cross-entropy@90a cross-entropy@120a"
-    ),
-    "across": (
-        "reductions@75 reductions@90a moments@80 moments@100a recurrence@80 recurrence@90a sums@80 sums@120a sorting@90a "
-        "counting@80 counting@90a gathering@80 gathering@100a"
-    ),
-    "elements": (
-        "gated@80 gated@90a gated@120a rotated@75 rotated@90a dropout@80 dropout@100a narrowed@89 narrowed@90a "
-        "narrowed@100a quantised@80 quantised@90a atomics@75 atomics@80 atomics@90a assembly@80 assembly@90a control@80 control@90a"
-    ),
+# Sources, their cases, and the targets that these are built for.
+TRITON: dict[str, dict[str, str]] = {
+    "attention": {
+        "causal": "80 90a 100a 120a",
+        "full": "80 90a",
+        "small": "80",
+        "tma": "90a 120a",
+        "tma-wide": "90a",
+        "specialised": "90a 100a",
+    },
+    "matmul": {
+        "half": "75 80 90a 100a 120a",
+        "wide": "80 90a 100a",
+        "tf32": "80 90a",
+        "fp8": "89 90a 120a",
+        "int8": "80 90a",
+        "split": "80 120a",
+        "maps": "90a 100a 120a",
+        "maps-wide": "90a",
+        "maps-roles": "90a 100a",
+        "persistent": "90a 120a",
+        "persistent-roles": "90a 100a",
+        "cluster": "90a 100a",
+        "scaled": "100a 120a",
+    },
+    "rows": {
+        "softmax": "75 80 90a 120a",
+        "softmax-small": "80 100a",
+        "layer-norm": "80 90a",
+        "rms-norm-backward": "80 100a",
+        "cross-entropy": "80 90a 120a",
+    },
+    "across": {
+        "reductions": "75 90a",
+        "moments": "80 100a",
+        "recurrence": "80 90a",
+        "sums": "80 120a",
+        "sorting": "90a",
+        "counting": "80 90a",
+        "gathering": "80 100a",
+    },
+    "elements": {
+        "gated": "80 90a 120a",
+        "rotated": "75 90a",
+        "dropout": "80 100a",
+        "narrowed": "89 90a 100a",
+        "quantised": "80 90a",
+        "atomics": "75 80 90a",
+        "assembly": "80 90a",
+        "control": "80 90a",
+    },
 }
 
+GLUON: dict[str, dict[str, str]] = {
+    "products": {
+        "narrow": "90a",
+        "ring": "90a",
+        "wide": "90a",
+        "memory": "100a 103a",
+        "memory-wide": "100a",
+        "roles": "100a",
+        "roles-wide": "100a 103a",
+    },
+    "vectors": {
+        "scaled": "80 90a 120a",
+        "totals": "80 100a",
+        "turned": "80 90a 120a",
+    },
+}
+
+NUMBA: dict[str, dict[str, str]] = {
+    "kernels": {
+        "add": "75 90a",
+        "add-strided": "80",
+        "add-lines": "90",
+        "add-debug": "80",
+        "saxpy": "80 120a",
+        "multiply": "75 90a 100",
+        "multiply-lines": "80",
+        "total": "80 90",
+        "counted": "80 100a",
+        "bits": "75 90a",
+        "mathematics": "80 90",
+        "mathematics-fast": "89",
+        "escape": "80 120",
+        "sorted": "90",
+        "divided": "80 90a",
+        "horner": "90a",
+    },
+}
+
+CUTEDSL: dict[str, dict[str, str]] = {
+    "vectors": {
+        "add": "80 90a 100a 120a",
+        "totals": "80 90a 100a",
+        "polynomial": "80 120a",
+        "polynomial-half": "90a 103a",
+    },
+    "products": {
+        "ampere": "80 90a 120a",
+        "warpgroup": "90a",
+        "warpgroups": "90a",
+        "warpgroups-wide": "90a",
+        "memory": "100a 103a",
+        "memory-wide": "100a",
+        "memory-narrow": "100a 110a",
+    },
+}
 
 NVRTC: dict[str, dict[str, str]] = {
     "nvrtc-11.8": {
@@ -103,16 +185,19 @@ NVRTC: dict[str, dict[str, str]] = {
 }
 
 
-def _builds(producer: str, folder: str, table: dict[str, str]) -> tuple[Build, ...]:
-    builds: list[Build] = []
-    for source, row in table.items():
-        for item in row.split():
-            case, _, target = item.partition("@")
-            builds.append(Build(producer, f"sources/{folder}/{source}.py", f"sm_{target}", case, (case,)))
-    return tuple(builds)
+def _builds(producer: str, folder: str, table: dict[str, dict[str, str]]) -> tuple[Build, ...]:
+    return tuple(
+        Build(producer, f"sources/{folder}/{source}.py", f"sm_{target}", case, (case,))
+        for source, cases in table.items()
+        for case, targets in cases.items()
+        for target in targets.split()
+    )
 
 
 DIALECTS: tuple[Build, ...] = (
     *_builds("triton-3.9", "triton", TRITON),
+    *_builds("gluon-3.9", "gluon", GLUON),
+    *_builds("numba-0.30", "numba", NUMBA),
+    *_builds("cutedsl-4.8", "cutedsl", CUTEDSL),
     *(build for producer, table in NVRTC.items() for build in nvcc_builds(producer, table)),
 )

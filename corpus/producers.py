@@ -20,7 +20,7 @@ import environments
 if TYPE_CHECKING:
     from plan import Build
 
-SCRIPTS: dict[str, str] = {}  # families whose script is another's
+SCRIPTS = {"gluon": "triton"}  # families whose script is another's
 ABSOLUTE_FLAGS = frozenset({"-G", "-lineinfo", "-rdc=true"})
 
 
@@ -68,6 +68,9 @@ PRODUCERS: tuple[Producer, ...] = (
     Producer("clang-22", "22.1.8", "clang-22", CLANG),
     _package("llvm-22", "0.50.0", "llvm-22", "llvmlite"),
     _package("triton-3.9", "3.9.0", "triton", "triton"),
+    _package("gluon-3.9", "3.9.0", "triton", "triton"),
+    _package("numba-0.30", "0.30.4", "numba", "numba-cuda", "numba numbers what it compiles by when and where it does"),
+    _package("cutedsl-4.8", "4.8.1", "cutedsl", "nvidia-cutlass-dsl"),
     _package("nvrtc-11.8", "11.8.89", "nvrtc-11.8", "nvidia-cuda-nvrtc-cu11"),
     _package("nvrtc-12.4", "12.4.127", "nvrtc-12.4", "nvidia-cuda-nvrtc-cu12"),
     _package("nvrtc-12.9", "12.9.86", "nvrtc-12.9", "nvidia-cuda-nvrtc-cu12"),
