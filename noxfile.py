@@ -61,7 +61,7 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py",
     "tests/end_to_end/test_corpus_styles.py", "tests/wild/test_corpus.py",
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
-    "tests/end_to_end/test_simulated_instructions.py", "tests/rebuild", "tests/test_codegen.py",
+    "tests/end_to_end/test_simulated_instructions.py", "tests/rebuild", "tests/test_external_corpus.py",
     "tests/test_planted_rules.py",
 )  # fmt: skip
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "corpus"
 
 MOST_BYTES = 20_000_000  # the whole folder, sources included
-LEAST_COMPILED = 150
+LEAST_COMPILED = 540
 LEAST_CLANG = 20
 LEAST_OPCODES = 1_000  # different opcodes with all their modifiers
 
