@@ -39,7 +39,7 @@ UNMEASURED = (
     "tests/oracle/",
     "tests/rebuild/",
     "tests/simulated/",
-    "tests/test_codegen.py",
+    "tests/test_external_corpus.py",
     "tests/test_highlighting.py::test_nothing",
     "tests/test_gpu_probes.py",
     "tests/test_hostile_names.py",

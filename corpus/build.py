@@ -4,14 +4,17 @@ python corpus/build.py                 all checks: --check and, where there is a
 python corpus/build.py --check         compare files with the manifest, and compile again: the same bytes?
 python corpus/build.py --assemble      hold every module against ptxas
 python corpus/build.py --write         compile what has its compiler here; write modules and manifest
-… --tool nvcc-13.5=PATH                a compiler that stands elsewhere than on PATH (may be repeated)
+… --environments FOLDER                make, or find, the environments of requirements/ in this folder
+… --tool nvcc-13.5=PATH                a compiler that stands elsewhere than there or on PATH (may be repeated)
 … --only nvcc-13.0                     one producer (may be repeated)
+… --missing                            with --write: only what is not there yet
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,16 +28,19 @@ from typing import TYPE_CHECKING
 
 import assemble
 import manifest
+from dialects import DIALECTS
+from handmade import HANDWRITTEN
 from manifest import CORPUS, Module
-from plan import BUILDS, HANDWRITTEN, Build
-from producers import PRODUCERS, command, find, shown, stage, toolkit_of
+from plan import COMPILERS, Build
+from producers import PRODUCERS, Tool, command, environment_of, find, shown, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+BUILDS = (*COMPILERS, *DIALECTS)
 VERSIONS = {producer.name: producer.version for producer in PRODUCERS}
+VARIES = {producer.name: producer.varies for producer in PRODUCERS if producer.varies}
 JOBS = 2
-FOLDER = {"PWD": "/proc/self/cwd"}  # what compilers write down as the folder they were run in
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +52,25 @@ class Compiled:
     complaint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A compiler that is here: its program, and the folder of its headers ("" if it brings none)."""
-
-    program: str
-    toolkit: str
-
-
 def compile_one(build: Build, tool: Tool) -> Compiled:
     """Run `build`'s command in a staging folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        stage(Path(folder), CORPUS, tool.toolkit)
+        stage(Path(folder), CORPUS, tool)
         output = Path(folder) / "module.ptx"
         line = command(build, tool.program, output)
-        done = subprocess.run(line, cwd=folder, env=os.environ | FOLDER, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            line, cwd=folder, env=os.environ | environment_of(tool), capture_output=True, text=True, check=False
+        )
         if done.returncode or not output.exists():
             return Compiled(build, complaint=(done.stderr or done.stdout).strip())
         return Compiled(build, output.read_bytes())
 
 
-def compile_all(tools: dict[str, Tool]) -> list[Compiled]:
-    """Compile every build whose producer is in `tools`."""
+def compile_all(tools: dict[str, Tool], *, missing: bool = False) -> list[Compiled]:
+    """Compile every build whose producer is in `tools`, or of these only what is `missing`."""
     wanted = [build for build in BUILDS if build.producer in tools]
+    if missing:
+        wanted = [build for build in wanted if not (CORPUS / build.path).exists()]
     with ThreadPoolExecutor(JOBS) as pool:
         return list(pool.map(lambda build: compile_one(build, tools[build.producer]), wanted))
 
@@ -78,22 +80,29 @@ def objections(compiled: Iterable[Compiled]) -> list[str]:
     found: list[str] = []
     for item in compiled:
         if item.complaint:
-            found.append(f"{item.build.path}: {item.complaint.splitlines()[0]}")
+            found.append(f"{item.build.path}: {_first_error(item.complaint)}")
         found += [f"{item.build.path}: {leak}" for leak in manifest.machine_paths(item.data)]
     return found
 
 
-def build_all(tools: dict[str, Tool], ptxas: str) -> int:
-    """Compile, write the modules and the manifest; return the exit status."""
-    compiled = compile_all(tools)
-    found = objections(compiled)
-    if found:
-        print("\n".join(found))
+def _first_error(complaint: str) -> str:
+    lines = [line for line in complaint.splitlines() if re.search(r"error|fatal", line, re.IGNORECASE)]
+    return (lines or [complaint])[0]
+
+
+def build_all(tools: dict[str, Tool], ptxas: str, *, missing: bool) -> int:
+    """Compile, write the modules and, if there is no objection to any, the manifest; return the exit status."""
+    refused: list[str] = []
+    for item in compile_all(tools, missing=missing):
+        against = objections([item])
+        refused += against
+        if not against:
+            path = CORPUS / item.build.path
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(item.data)
+    if refused:
+        print("\n".join(refused))
         return 1
-    for item in compiled:
-        path = CORPUS / item.build.path
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(item.data)
     write_manifest(ptxas)
     return 0
 
@@ -149,12 +158,16 @@ def check(tools: dict[str, Tool]) -> int:
     found += [f"{path}: planned, but not in the manifest" for path in sorted(planned - rows.keys())]
     compiled = compile_all(tools)
     found += objections(compiled)
+    others: list[Build] = []
     for item in compiled:
         row = rows.get(item.build.path)
         if row is not None and not item.complaint and manifest.digest(item.data) != row.sha256:
-            found.append(f"{item.build.path}: compiling it again gives other bytes")
+            others.append(item.build)
+    found += [f"{build.path}: compiling it again gives other bytes" for build in others if build.producer not in VARIES]
     print("\n".join(found) if found else f"{len(rows)} modules are as the manifest says")
     print(f"{len(compiled)} compiled again", *(f"; no {name}" for name in VERSIONS if name not in tools), sep="")
+    for name, count in sorted(Counter(build.producer for build in others if build.producer in VARIES).items()):
+        print(f"{count} of {name} have other bytes: {VARIES[name]}")
     return 1 if found else 0
 
 
@@ -186,6 +199,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--assemble", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--environments", type=Path, metavar="FOLDER")
     parser.add_argument("--tool", action="append", default=[], metavar="PRODUCER=PATH")
     parser.add_argument("--only", action="append", default=[], metavar="PRODUCER")
     parser.add_argument("--ptxas", default=shutil.which("ptxas"), help="default: the one on PATH")
@@ -194,12 +209,9 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 
 def _tools(options: argparse.Namespace) -> dict[str, Tool]:
     given = dict(item.split("=", 1) for item in options.tool)
-    tools: dict[str, Tool] = {}
-    for producer in PRODUCERS:
-        program = find(producer, given) if not options.only or producer.name in options.only else None
-        if program is not None:
-            tools[producer.name] = Tool(program, toolkit_of(producer, program))
-    return tools
+    asked = [producer for producer in PRODUCERS if not options.only or producer.name in options.only]
+    found = {producer.name: find(producer, given, options.environments) for producer in asked}
+    return {name: tool for name, tool in found.items() if tool is not None}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -212,7 +224,7 @@ def main(argv: list[str] | None = None) -> int:
     started = time.perf_counter()
     status = 0
     if options.write:
-        status |= build_all(_tools(options), options.ptxas)
+        status |= build_all(_tools(options), options.ptxas, missing=options.missing)
     if options.check or everything:
         status |= check(_tools(options))
     if options.assemble or everything:

@@ -1,8 +1,9 @@
 """The compilers of the corpus: how each is recognised, and the command that makes it write a module.
 
-Every command runs in a staging folder that holds links: `sources`, `emit_llvm.py` and, for nvcc, `toolkit`. Sources are
-named by relative paths; where a compiler insists on an absolute one (debug information, module identifiers), they and
-the toolkit's headers are named through `/proc/self/cwd`, which reads the same on every machine.
+Every command runs in a staging folder that holds links: `sources`, the scripts `emit_….py`, for nvcc `toolkit`, and for
+what is embedded in Python `packages`. Sources are named by relative paths; where a compiler insists on an absolute one
+(debug information, module identifiers), they, the toolkit's headers and the packages are named through
+`/proc/self/cwd`, which reads the same on every machine.
 """
 
 from __future__ import annotations
@@ -10,69 +11,121 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import environments
+
 if TYPE_CHECKING:
     from plan import Build
 
+SCRIPTS = {"gluon": "triton"}  # families whose script is another's
 ABSOLUTE_FLAGS = frozenset({"-G", "-lineinfo", "-rdc=true"})
 
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A compiler at one exact version; `program` is looked up on PATH, `pattern` finds the version in its answer."""
+    """A compiler at one exact version; `pattern` finds the version in its answer to `ask`.
+
+    `program` is looked up in an `environment` of `requirements/`, or on PATH where it has none. `varies` says why it
+    does not give the same bytes every time, if it doesn't.
+    """
 
     name: str
     version: str
     program: str
     pattern: str
     ask: tuple[str, ...] = ("--version",)
+    environment: str = ""
+    varies: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A compiler that is here: its program, and the folders of its headers and its packages ("" if it has none)."""
+
+    program: str
+    toolkit: str = ""
+    packages: str = ""
+
+
+NUMBER = r"(\d+\.\d+\.\d+)"
+NVCC, CLANG = rf"\bV{NUMBER}", rf"clang version {NUMBER}"
+
+
+def _package(name: str, version: str, environment: str, package: str, varies: str = "") -> Producer:
+    """Return a producer that is a package of Python."""
+    ask = ("-c", f"import importlib.metadata as m; print(m.version('{package}'))")
+    return Producer(name, version, "bin/python", NUMBER, ask, environment, varies)
 
 
 PRODUCERS: tuple[Producer, ...] = (
-    Producer("nvcc-13.0", "13.0.88", "nvcc", r"\bV(\d+\.\d+\.\d+)"),
-    Producer("nvcc-13.5", "13.5.37", "nvcc", r"\bV(\d+\.\d+\.\d+)"),
-    Producer("clang-14", "14.0.6", "clang-14", r"clang version (\d+\.\d+\.\d+)"),
-    Producer("clang-19", "19.1.7", "clang-19", r"clang version (\d+\.\d+\.\d+)"),
-    Producer("clang-22", "22.1.8", "clang-22", r"clang version (\d+\.\d+\.\d+)"),
-    Producer(
-        "llvm-22",
-        "0.50.0",
-        sys.executable,
-        r"(\d+\.\d+\.\d+)",
-        ("-c", "import importlib.metadata as m; print(m.version('llvmlite'))"),
-    ),
+    Producer("nvcc-13.0", "13.0.88", "nvcc", NVCC),
+    Producer("nvcc-13.5", "13.5.37", "lib/python3*/site-packages/nvidia/cu13/bin/nvcc", NVCC, environment="nvcc-13.5"),
+    Producer("clang-14", "14.0.6", "clang-14", CLANG),
+    Producer("clang-19", "19.1.7", "clang-19", CLANG),
+    Producer("clang-22", "22.1.8", "clang-22", CLANG),
+    _package("llvm-22", "0.50.0", "llvm-22", "llvmlite"),
+    _package("triton-3.9", "3.9.0", "triton", "triton"),
+    _package("gluon-3.9", "3.9.0", "triton", "triton"),
+    _package("numba-0.30", "0.30.4", "numba", "numba-cuda", "numba numbers what it compiles by when and where it does"),
+    _package("cutedsl-4.8", "4.8.1", "cutedsl", "nvidia-cutlass-dsl"),
+    _package("nvrtc-11.8", "11.8.89", "nvrtc-11.8", "nvidia-cuda-nvrtc-cu11"),
+    _package("nvrtc-12.4", "12.4.127", "nvrtc-12.4", "nvidia-cuda-nvrtc-cu12"),
+    _package("nvrtc-12.9", "12.9.86", "nvrtc-12.9", "nvidia-cuda-nvrtc-cu12"),
+    _package("nvrtc-13.5", "13.5.37", "nvrtc-13.5", "nvidia-cuda-nvrtc"),
 )
 
 
-def find(producer: Producer, given: dict[str, str]) -> str | None:
-    """Return the program of `producer`, or None if it is absent or of another version.
+def find(producer: Producer, given: dict[str, str], folder: Path | None) -> Tool | None:
+    """Return the tool of `producer`, or None if it is absent or of another version.
 
-    `given` maps producer names to programs that stand elsewhere than on PATH.
+    `given` maps producer names to programs that stand elsewhere; `folder` is where environments lie, or are made.
     """
-    program = given.get(producer.name) or shutil.which(producer.program)
+    program = given.get(producer.name) or _looked_up(producer, folder)
     if program is None:
         return None
     answer = subprocess.run([program, *producer.ask], capture_output=True, text=True, check=False)
     match = re.search(producer.pattern, answer.stdout)
-    return program if match is not None and match[1] == producer.version else None
+    if match is None or match[1] != producer.version:
+        return None
+    python = producer.program == "bin/python"
+    return Tool(program, toolkit_of(producer, program), _packages_of(program) if python else "")
+
+
+def _looked_up(producer: Producer, folder: Path | None) -> str | None:
+    if not producer.environment:
+        return shutil.which(producer.program)
+    if folder is None:
+        return None
+    return str(next(environments.made(folder, producer.environment).glob(producer.program)))
+
+
+def _packages_of(python: str) -> str:
+    ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def command(build: Build, program: str, output: Path) -> list[str]:
     """Return the command that writes `build`'s module to `output`, to be run in a staging folder."""
     family = build.producer.split("-", 1)[0]
-    return {"nvcc": _nvcc, "clang": _clang, "llvm": _llvm}[family](build, program, output)
+    return {"nvcc": _nvcc, "clang": _clang}.get(family, _script)(build, program, output)
 
 
-def stage(folder: Path, corpus: Path, toolkit: str) -> None:
-    """Lay the links that commands need into `folder`; `toolkit` is empty for a compiler other than nvcc."""
-    for name in ("sources", "emit_llvm.py"):
-        (folder / name).symlink_to(corpus / name)
-    if toolkit:
-        (folder / "toolkit").symlink_to(toolkit)
+def environment_of(tool: Tool) -> dict[str, str]:
+    """Return what a command's environment must hold: the folder it is run in, and where packages are, as all see it."""
+    found = {"PWD": "/proc/self/cwd"}
+    return found | {"PYTHONPATH": "/proc/self/cwd/packages"} if tool.packages else found
+
+
+def stage(folder: Path, corpus: Path, tool: Tool) -> None:
+    """Lay the links that commands need into `folder`."""
+    for path in (corpus / "sources", *corpus.glob("emit_*.py")):
+        (folder / path.name).symlink_to(path)
+    for name, target in (("toolkit", tool.toolkit), ("packages", tool.packages)):
+        if target:
+            (folder / name).symlink_to(target)
 
 
 def toolkit_of(producer: Producer, program: str) -> str:
@@ -90,7 +143,8 @@ def toolkit_of(producer: Producer, program: str) -> str:
 
 def shown(build: Build) -> str:
     """Return the command as the manifest states it."""
-    program = {"llvm": "python"}.get(build.producer.split("-", 1)[0], build.producer.rsplit("-13", 1)[0])
+    family = build.producer.split("-", 1)[0]
+    program = {"nvcc": "nvcc", "clang": build.producer}.get(family, "python")
     return " ".join(command(build, program, Path(build.path.rsplit("/", 1)[-1])))
 
 
@@ -112,5 +166,6 @@ def _clang(build: Build, program: str, output: Path) -> list[str]:
     return [program, "--target=nvptx64-nvidia-cuda", f"-march={build.target}", *common]
 
 
-def _llvm(build: Build, program: str, output: Path) -> list[str]:
-    return [program, "emit_llvm.py", build.source, build.target, *build.flags, str(output)]
+def _script(build: Build, program: str, output: Path) -> list[str]:
+    script = "emit_" + SCRIPTS.get(build.producer.split("-", 1)[0], build.producer.split("-", 1)[0]) + ".py"
+    return [program, script, build.source, build.target, *build.flags, str(output)]

@@ -24,7 +24,7 @@ from .ptxas_verdicts import complaints
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3  # one module in so many, but for those made by people
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 6  # one module in so many, but for those made by people
 # Each module of the sample is judged for two of these, in turn.
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_120", "sm_121a")
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "corpus"
 
 MOST_BYTES = 20_000_000  # the whole folder, sources included
-LEAST_COMPILED = 150
+LEAST_COMPILED = 540
 LEAST_CLANG = 20
 LEAST_OPCODES = 1_000  # different opcodes with all their modifiers
 
@@ -163,8 +163,10 @@ def test_compiled_modules_name_producer_version_and_command() -> None:
 
 def test_every_source_is_there_and_used() -> None:
     suffixes = {".cu", ".c", ".cl", ".ll"}
-    present = {f.relative_to(CORPUS).as_posix() for f in (CORPUS / "sources").rglob("*") if f.suffix in suffixes}
-    assert {row["source"] for row in compiled()} == present
+    present = {f for f in (CORPUS / "sources").rglob("*") if f.suffix in suffixes}
+    # What is embedded in Python stands beside helpers, which have no cases.
+    present |= {f for f in (CORPUS / "sources").rglob("*.py") if "\nCASES = " in f.read_text(encoding="utf-8")}
+    assert {row["source"] for row in compiled()} == {f.relative_to(CORPUS).as_posix() for f in present}
 
 
 def test_hand_written_modules_say_what_they_show_and_why_ptxas_refuses_them() -> None:

@@ -14,7 +14,7 @@ from .laws import judge
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3  # one module in so many, but for those made by people
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 6  # one module in so many, but for those made by people
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 
 

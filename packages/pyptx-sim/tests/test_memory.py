@@ -263,3 +263,15 @@ def test_a_unified_address_is_an_address() -> None:
     out = np.arange(64, dtype=np.uint32)
     execute("ld.global.u32 %r1, [%rd1+128].unified;\nst.global.u32 [%rd1], %r1;", out)
     assert out[:32].tolist() == list(range(32, 64))
+
+
+def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
+    """As Triton writes it."""
+    body = """
+    mov.b32 %r1, s; cvt.u64.u32 %rd2, %r1; cvta.param.u64 %rd3, %rd2;
+    ld.u32 %r2, [%rd3+8]; st.global.u32 [%rd1], %r2;
+    """
+    out, values = np.zeros(32, np.uint32), np.array([10, 20, 30, 40], np.uint32)
+    parameters = ".param .u64 out, .param .align 4 .b8 s[16]"
+    assert execute(body, out, values.tobytes(), parameters=parameters).findings == ()
+    assert (out == 30).all()

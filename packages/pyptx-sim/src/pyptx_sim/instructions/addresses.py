@@ -219,7 +219,7 @@ def compile_cvta(operands: Operands) -> Step:
     """Convert between an address in a space and a generic one. Manual: "cvta"."""
     opcode = operands.opcode
     space, ptx_type = space_of(opcode), opcode[-1]
-    # Parameter addresses are generic already, and those of the global space always are.
+    # Those of the global space are generic already; those of parameters too, but for what has 32 bits of one.
     shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
     destination, source = operands.operands
     named = read_address(operands, source, ptx_type)
@@ -233,7 +233,11 @@ def compile_cvta(operands: Operands) -> Step:
         value = read(wave, lanes)
         write(wave, lanes, value.view(bias.dtype) + bias if delta else value)
 
-    return step
+    def complete(wave: Wave, lanes: Lanes) -> None:
+        value = read(wave, lanes).view(bias.dtype)
+        write(wave, lanes, np.where(value >> np.uint64(32) == 0, value | np.uint64(WINDOWS["param"]), value))
+
+    return complete if space == "param" and bits == 64 else step
 
 
 def compile_isspacep(operands: Operands) -> Step:

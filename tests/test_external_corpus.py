@@ -1,0 +1,72 @@
+"""Every module of the corpus, whoever wrote it: read and written, transpiled plain and with every rule, byte for byte.
+
+By default a share of what compilers wrote, all of it with `PYPTX_KERNELS=all`; modules made by hand are always there.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx.codegen import Transpiled, transpile
+from pyptx.emitter import emit
+from pyptx.parser import parse
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.syntax import decode, encode
+from pyptx_transpile.plan import planned
+from pyptx_transpile.rows import Row
+from pyptx_transpile.rules.loops import latches
+from pyptx_transpile.rules.table import RULES
+
+from .corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
+from .test_codegen import module_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 11
+
+
+def some(folder: str, turn: int) -> list[Path]:
+    paths = sorted((CORPUS / folder).glob("*.ptx"))
+    return paths if folder == BY_HAND else paths[turn % SHARE :: SHARE]
+
+
+def transpiled(path: Path, *, sugar: bool) -> Transpiled:
+    rules = manager().sugar_rules() if sugar else ()
+    return transpile(decode(path.read_bytes()), rules, name=path.name, unchecked=refused(path))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_module_is_emitted_as_it_was_parsed(folder: str) -> None:
+    for path in sorted((CORPUS / folder).glob("*.ptx"))[::SHARE]:
+        source = decode(path.read_bytes())
+        assert emit(parse(source)) == source, path.name
+
+
+@pytest.mark.parametrize("sugar", [False, True], ids=["plain", "sugar"])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None:  # noqa: FBT001  a parameter
+    for path in some(folder, sugar):
+        done = transpiled(path, sugar=sugar)
+        assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
+        assert not done.withdrawn, path.name
+        assert done.text.isascii()
+        assert "ptx.raw(" not in done.text
+
+
+def test_rules_say_nearly_all_branches() -> None:
+    """Of all branches of the corpus, at most one in twenty stays a branch; of loops, one in twenty is no block."""
+    branches = left = loops = raised = 0
+    for path in sorted(CORPUS.glob("*/*.ptx")):
+        for body in Row(parse(decode(path.read_bytes()))).bodies():
+            plan = planned(body, RULES)
+            branches += len(body.jumps)
+            left += sum(plan.owner(jump.at) is None for jump in body.jumps)
+            loops += len(latches(body))
+            raised += sum(claim.loops for claim in plan.claims())
+    assert branches > 12_000
+    assert left <= 0.05 * branches
+    assert raised >= 0.95 * loops
