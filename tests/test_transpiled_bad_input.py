@@ -7,10 +7,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.corpus_modules import CORPUS
 
 from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_transpile.command import run
-from tests.corpus_modules import CORPUS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,7 @@ def test_what_is_not_is_one_error_with_its_place(tmp_path: Path, kind: str, capf
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_may_end_anywhere(tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     data = (CORPUS / name).read_bytes()
-    ends = sorted(Random(name).sample(range(1, len(data)), PREFIXES))  # noqa: S311  which ends, not a secret
+    ends = sorted(Random(name).sample(range(1, len(data)), PREFIXES))
     done = [_written(tmp_path, data[:end], capfd, "--sugar") for end in ends]
     assert not all(done)
 
