@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,3 +49,14 @@ def test_several_files_need_a_folder(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert "-o DIR" in capfd.readouterr().err
     assert run([str(tmp_path)]) == 2
     assert "Is a directory" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_the_report_on_several_files_is_one_document(
+    tmp_path: Path, jobs: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(tmp_path / f"{name}.ptx") for name in ("one", "two")]
+    for name in names:
+        (tmp_path / name).write_text(SOURCE)
+    assert run([*names, "--sugar", "--report", "json", "-o", str(tmp_path), "-j", jobs]) == 0
+    assert [report["file"] for report in json.loads(capfd.readouterr().err)] == names

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +18,19 @@ from pyptx_transpile.transpiler import chosen, transpile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_transpile.transpiler import Transpiled
+    from pyptx_transpile.transpiler import Transpiled, Withdrawn
 
 USAGE_ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the rules did with a file."""
+
+    file: str
+    met: dict[str, int]
+    applied: dict[str, int]
+    withdrawn: tuple[Withdrawn, ...]
 
 
 def main() -> int:
@@ -36,16 +46,25 @@ def run(argv: Sequence[str]) -> int:
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     if len(options.files) > 1 and (options.output is None or not Path(options.output).is_dir()):
         return _refused("several files go into a folder that there is: -o DIR")
+    reports = _all(options)
+    if options.report == "json":
+        told = [asdict(report) for report in reports if report is not None]
+        sys.stderr.write(_json(told if len(reports) > 1 else told[0]) if told else "")
+    return USAGE_ERROR if None in reports else 0
+
+
+def _all(options: argparse.Namespace) -> list[Report | None]:
+    """Print all files; return what the rules did, in the order of the files."""
     if len(options.files) == 1 or options.jobs == 1:
-        return max(_one(options, name) for name in options.files)
+        return [_one(options, name) for name in options.files]
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(options.jobs) as pool:
-        return max(pool.map(partial(_one, options), options.files))
+        return list(pool.map(partial(_one, options), options.files))
 
 
-def _one(options: argparse.Namespace, name: str) -> int:
-    """Print one file; errors and the report go to standard error."""
+def _one(options: argparse.Namespace, name: str) -> Report | None:
+    """Print one file; errors and the report as text go to standard error. Return None for a file that is refused."""
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
         source = _text(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
@@ -54,10 +73,11 @@ def _one(options: argparse.Namespace, name: str) -> int:
         )
         _write(_output(options.output, name), done.text)
     except (OSError, PyptxError) as error:
-        return _refused(error)
-    if options.report is not None:
-        sys.stderr.write(_json(done) if options.report == "json" else _table(done))
-    return 0
+        _refused(error)
+        return None
+    if options.report == "text":
+        sys.stderr.write(_table(done))
+    return Report(name, dict(done.met), dict(done.applied), done.withdrawn)
 
 
 def _refused(why: object) -> int:
@@ -114,8 +134,7 @@ def _write(path: Path | None, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _json(done: Transpiled) -> str:
-    report = {"met": done.met, "applied": done.applied, "withdrawn": [asdict(each) for each in done.withdrawn]}
+def _json(report: object) -> str:
     return json.dumps(report, indent=1) + "\n"
 
 

@@ -1,0 +1,26 @@
+"""Hostile modules put no code into what is printed of them: run under an audit hook, nothing else happens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.hostile_files import FILES, hostile
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_two_hundred_hostile_files_do_nothing_but_write_their_bytes() -> None:
+    command = [sys.executable, "-m", "tests.hostile_files"]  # a hook stays for good, so it gets a process of its own
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    harm = found.pop("harm")
+    assert any(event.startswith("os.listdir") for event in harm)
+    assert len(found) == 2 * FILES
+    assert {name: events for name, events in found.items() if events} == {}
+
+
+def test_no_two_files_are_the_same() -> None:
+    assert len({hostile(number) for number in range(FILES)}) == FILES
