@@ -130,10 +130,14 @@ class BodyPrinter:
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
+        self.page.say(self.called(node))
+
+    def called(self, node: nodes.Instruction) -> Group:
+        """Return the call of `ptx.inst` that emits an instruction."""
         operands: list[Expression] = [self.values.expression(each, node.opcode) for each in node.operands]
         if node.guard is not None:
             operands.append(f"pred={self.guard(node.guard)}")
-        self.page.say(call(opcode(node.opcode), operands))
+        return call(opcode(node.opcode), operands)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
         """Return the predicate of a guard, or its opposite."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.style.items import items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyptx_ir.syntax.style.items import Item
 
+T = TypeVar("T")
 OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
 
 
@@ -25,6 +26,7 @@ class Row:
         """Lay the items of a module in a row."""
         self.module = module
         self._spelled: dict[str, dict[str, str]] | None = None
+        self._derived: dict[Callable[[Row], object], object] = {}
         self.items: list[Item] = list(items(module))
         self.ends: dict[int, int] = {}
         opened: list[int] = []
@@ -41,6 +43,12 @@ class Row:
 
             self._spelled = spelled(self)
         return self._spelled
+
+    def derived(self, make: Callable[[Row], T]) -> T:
+        """Return what a function makes of the module, which is made once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("T", self._derived[make])
 
     def bodies(self) -> Iterator[Body]:
         """Yield the bodies of the module's functions."""

@@ -10,8 +10,9 @@ from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.repeats import REPEAT
+from pyptx_transpile.rules.waits import WAIT
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
-RULES: tuple[SugarRule, ...] = (NAMES, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION)
+RULES: tuple[SugarRule, ...] = (NAMES, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION)
