@@ -134,9 +134,16 @@ class BodyPrinter:
 
     def called(self, node: nodes.Instruction) -> Group:
         """Return the call of `ptx.inst` that emits an instruction."""
+        return self._call(node, None if node.guard is None else self.guard(node.guard))
+
+    def guarded(self, at: int, predicate: str) -> str:
+        """Return the call that emits the instruction at a place, with an expression for its predicate."""
+        return str(self._call(self.body.branch(at), predicate))
+
+    def _call(self, node: nodes.Instruction, predicate: str | None) -> Group:
         operands: list[Expression] = [self.values.expression(each, node.opcode) for each in node.operands]
-        if node.guard is not None:
-            operands.append(f"pred={self.guard(node.guard)}")
+        if predicate is not None:
+            operands.append(f"pred={predicate}")
         return call(opcode(node.opcode), operands)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:

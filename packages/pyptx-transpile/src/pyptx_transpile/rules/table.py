@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_transpile.rules.branches import IF
+from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.loops import LOOP, WHILE
@@ -15,4 +16,4 @@ from pyptx_transpile.rules.waits import WAIT
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
-RULES: tuple[SugarRule, ...] = (NAMES, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION)
+RULES: tuple[SugarRule, ...] = (NAMES, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION, REPEAT, EXPRESSION)
