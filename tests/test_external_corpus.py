@@ -15,6 +15,7 @@ from pyptx.emitter import emit
 from pyptx.parser import parse
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode
+from pyptx_ir.syntax.style import learn, stripped
 from pyptx_transpile.plan import planned
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.loops import latches
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 11
+NEAR = 6  # statements
 
 
 def some(folder: str, turn: int) -> list[Path]:
@@ -70,3 +72,27 @@ def test_rules_say_nearly_all_branches() -> None:
     assert branches > 12_000
     assert left <= 0.05 * branches
     assert raised >= 0.95 * loops
+
+
+def test_every_spin_on_a_barrier_is_one_call() -> None:
+    """A poll that nothing claims is no spin: no branch right behind it leads to right in front of it."""
+    polls = claimed = 0
+    for path in sorted(CORPUS.glob("*/*.ptx")):
+        text = decode(path.read_bytes())
+        if "_wait" not in text:
+            continue
+        tree = parse(text)
+        for body in Row(stripped(tree, learn(tree))).bodies():
+            plan = planned(body, RULES)
+            for at in range(body.start, body.end):
+                node = body.instruction(at)
+                if node is None or node.opcode[:2] not in {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}:
+                    continue
+                polls += 1
+                if plan.owner(at) is not None:
+                    claimed += 1
+                    continue
+                back = [jump for jump in body.jumps if at < jump.at < at + NEAR and at - NEAR < jump.target < at]
+                assert not back, (path.name, node)
+    assert polls > 60
+    assert claimed > 0.9 * polls

@@ -343,6 +343,7 @@ WAITS = (
     in_kernel('ptx.mbarrier.wait(full[0], 0, poll="try")  # <-', "OperandError", "try_wait"),
     in_kernel('ptx.mbarrier.wait(full[0], 0, sem="acquire")  # <-', "OperandError", "go together"),
     in_kernel('ptx.mbarrier.wait(full[0], 0, space="global")  # <-', "OperandError", "shared::cta"),
+    in_kernel("ptx.mbarrier.wait(full[0], 0, loc=(1, 20))  # <-", "OperandError", "no place in a source"),
     in_kernel(
         'ptx.mbarrier.wait(full[0], 0, form="poll", result=r[0], selp="set.b32")  # <-',
         *("OperandError", "spells no selp", "selp.b32"),

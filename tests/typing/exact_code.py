@@ -146,5 +146,6 @@ def waits(p: Reg, r: Reg) -> None:
     ptx.mbarrier.wait("bar", r, form="poll_retry", result=r, failed=p, label="L", selp="selp.u32", setp="setp.ne.u32")
     ptx.mbarrier.wait("bar", r, form="scoped_done", past_label="D", done="P1", uniform=True, suspend_time_hint=64)
     ptx.mbarrier.wait("bar", r, poll="test_wait", parity=False, sem="acquire", scope="cluster", space=None, pred=p)
-    ptx.mbarrier.wait("bar", r, form="backoff", nanoseconds=64)
+    ptx.mbarrier.wait("bar", r, form="backoff", nanoseconds=64, loc=(1, 20, 5))
+    ptx.mbarrier.wait("bar", lambda: ptx.inst.mov.b32(r, 0), loc=(1, 20, 5, "$name", (1, 7, 3)))
     ptx.mbarrier.wait("bar", r, form="spin")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such

@@ -159,6 +159,41 @@ def test_names_between_braces_may_come_again_and_are_made_up_where_none_is_given
     ]
 
 
+def test_what_computes_the_barrier_or_the_phase_stands_behind_the_label() -> None:
+    def body(ring: Ring) -> None:
+        def barrier() -> object:
+            return ptx.inst.mov.u32(ring.r[3], "mbar_0")
+
+        def phase() -> object:
+            return ptx.inst.mov.b32(ring.r[4], 0)
+
+        ptx.mbarrier.wait(barrier, phase, label="$top", done=ring.p[0])
+        ptx.mbarrier.wait(ring.r[3], phase, form="scoped", label="again", done="p")
+        ptx.mbarrier.wait(ring.r[3], phase, form="poll", result=ring.r[5], done="p")
+
+    assert statements(body) == [
+        *("$top:", "mov.u32 %r3, mbar_0;", "mov.b32 %r4, 0;", f"{POLL} %p0, [%r3], %r4;", "@!%p0 bra $top;"),
+        *("{", ".reg .pred p;", "again:", "mov.b32 %r4, 0;", f"{POLL} p, [%r3], %r4;", "@!p bra again;", "}"),
+        *("mov.b32 %r4, 0;", "{", ".reg .pred p;", f"{POLL} p, [%r3], %r4;", "selp.b32 %r5, 1, 0, p;", "}"),
+    ]
+
+
+def test_line_numbers_stand_in_front_of_labels_and_of_what_has_no_guard() -> None:
+    def body(ring: Ring) -> None:
+        ptx.file_(1, "kernel.py")
+        names = {"label": "waitLoop", "past_label": "skipWait", "done": "complete"}
+        ring.wait(form="skip", pred=ring.p[0], loc=(1, 20, 5), **names)
+        ring.wait(form="scoped", label="waitLoop", done="complete", loc=(1, 20, 5, "$name", (1, 7, 3)))
+
+    inlined = "function_name $name, inlined_at 1 7 3"
+    assert [line for line in statements(body) if not line.startswith(".file")] == [
+        *("{", "@!%p0 bra skipWait;", ".reg .pred complete;", ".loc 1 22 5", "waitLoop:", ".loc 1 23 5"),
+        *(f"{POLL} complete, [%r1], %r2;", "@!complete bra waitLoop;", ".loc 1 25 5", "skipWait:", "}"),
+        *("{", ".reg .pred complete;", f".loc 1 21 5, {inlined}", "waitLoop:", f".loc 1 22 5, {inlined}"),
+        *(f"{POLL} complete, [%r1], %r2;", "@!complete bra waitLoop;", "}"),
+    ]
+
+
 def test_a_label_outside_of_braces_is_taken_once() -> None:
     def body(ring: Ring) -> None:
         ring.wait(label="$wait")
@@ -182,6 +217,7 @@ def test_a_label_outside_of_braces_is_taken_once() -> None:
         ({"form": "retry", "done": "P1"}, "declares no predicate"),
         ({"form": "poll", "result": 5, "selp": "mov.b32"}, "spells no selp"),
         ({"space": "global"}, "space='global'"),
+        ({"loc": (1, 2)}, r"loc=\(1, 2\) is no place"),
     ],
 )
 def test_what_a_form_has_not_is_refused(knobs: dict[str, object], said: str) -> None:

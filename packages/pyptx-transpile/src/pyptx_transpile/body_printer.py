@@ -133,10 +133,23 @@ class BodyPrinter:
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
+        predicate = None if node.guard is None else self.guard(node.guard)
+        self.page.call(opcode(node.opcode), self._operands(node, predicate))
+
+    def called(self, node: nodes.Instruction) -> Group:
+        """Return the call of `ptx.inst` that emits an instruction."""
+        return self._call(node, None if node.guard is None else self.guard(node.guard))
+
+    def guarded(self, at: int, predicate: str) -> str:
+        """Return the call that emits the instruction at a place, with an expression for its predicate."""
+        return str(self._call(self.body.branch(at), predicate))
+
+    def _call(self, node: nodes.Instruction, predicate: str | None) -> Group:
+        return call(opcode(node.opcode), self._operands(node, predicate))
+
+    def _operands(self, node: nodes.Instruction, predicate: str | None) -> list[str]:
         operands = [self.values.expression(each, node.opcode) for each in node.operands]
-        if node.guard is not None:
-            operands.append(f"pred={self.guard(node.guard)}")
-        self.page.call(opcode(node.opcode), operands)
+        return operands if predicate is None else [*operands, f"pred={predicate}"]
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
         """Return the predicate of a guard, or its opposite."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style import Style
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.names import Naming
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Claim, Constant, Plan
     from pyptx_transpile.rows import Body
 
 # What is written for a statement of a module, behind `module.`. Any: each entry takes the class that it stands under.
@@ -127,8 +127,11 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
-        if any("SPELLING" in claim.constants for plan in plans.values() for claim in plan.claims()):
+        claims = [claim for plan in plans.values() for claim in plan.claims()]
+        if any("SPELLING" in claim.constants for claim in claims):
             parts.insert(0, self._spelling())
+        if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
+            parts.insert(0, _assigned(shared))
         opening = self._opening()
         return Printed(self._head(parts) + opening, tuple(parts), self._foot(), opening)
 
@@ -213,8 +216,11 @@ class ModulePrinter:
         for line in self._summary():
             page.line(line)
         page.line("")
-        page.line("import pyptx")
         written = [line for part in parts for line in part.page.lines]
+        if any("partial(" in line for line in written):
+            page.line("from functools import partial")
+            page.line("")
+        page.line("import pyptx")
         names = [name for name in ("ptx", "reg") if any(f"{name}." in line for line in written)]
         if names:
             page.line(f"from pyptx import {', '.join(names)}")
@@ -262,6 +268,13 @@ class ModulePrinter:
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
         alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _assigned(constants: Mapping[str, Constant]) -> Part:
+    page = Page()
+    for name in sorted(constants):
+        page.say(constants[name].value, before=f"{name} = ")
+    return Part(page)
 
 
 def _banks(row: Row) -> set[str]:

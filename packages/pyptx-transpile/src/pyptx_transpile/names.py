@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 # What printed files import or bind by themselves.
-RESERVED = frozenset({"SPELLING", "STYLE", "Style", "k", "module", "ptx", "pyptx", "reg"})
+RESERVED = frozenset(
+    {"SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"}
+)
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
 _NOT_WORDS = re.compile(r"[^A-Za-z0-9_]+")
 

@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
     from pyptx_transpile.rows import Body
 
 DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A name of the printed file, and what it is bound to above all functions."""
+
+    name: str
+    value: Expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +37,8 @@ class Claim:
 
     `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
     `opens` counts the blocks of Python that stand around these, `names` are variables that it binds, `constants` what
-    of the file's own it reads (`SPELLING`). `loops` says that it is a loop, `exits` at which label the code behind it
-    begins, if `ptx.break_` may go there.
+    of the file's own it reads (`SPELLING`), `shared` what it reads that rules bring. `loops` says that it is a loop,
+    `exits` at which label the code behind it begins, if `ptx.break_` may go there.
     """
 
     rule: str
@@ -40,6 +49,7 @@ class Claim:
     opens: int = 1
     names: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
+    shared: tuple[Constant, ...] = ()
     loops: bool = False
     exits: int | None = None
 

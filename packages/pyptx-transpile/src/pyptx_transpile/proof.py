@@ -7,6 +7,7 @@ claim's lines emit is compared with the claim's slice; claims that differ, and t
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from itertools import zip_longest
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeAlias
@@ -49,7 +50,7 @@ class Proof:
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
-        names: dict[str, object] = {**BY_NAME, "ptx": ptx, "reg": reg}
+        names: dict[str, object] = {**BY_NAME, "partial": partial, "ptx": ptx, "reg": reg}
         builder = self._begun(printed, names)
         found: Faults = {}
         ran: list[Part] = []

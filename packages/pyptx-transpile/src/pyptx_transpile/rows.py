@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.style.items import items
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.syntax.style.items import Item
 
+T = TypeVar("T")
 OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
 
 
@@ -23,6 +26,7 @@ class Row:
         """Lay the items of a module in a row, or take those that were laid."""
         self.module = module
         self._spelled: dict[str, dict[str, str]] | None = None
+        self._derived: dict[Callable[[Row], object], object] = {}
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
         self._bodies: list[Body] | None = None
@@ -47,6 +51,12 @@ class Row:
             starts = [at for at, item in enumerate(self.items) if item.kind == "body{"]
             self._bodies = [Body(self, at + 1, self.ends[at]) for at in starts]
         return self._bodies
+
+    def derived(self, make: Callable[[Row], T]) -> T:
+        """Return what a function makes of the module, which is made once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("T", self._derived[make])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
-from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
+from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Place, Waiting, WaitOptions, poll_words, spelled
 from pyptx_dsl.registers.operands import AddressOperand, PipeRef, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -151,6 +151,7 @@ class Mbarrier(Arrivals):
         nanoseconds: object = 20,
         selp: str = "selp.b32",
         setp: str = "setp.eq.s32",
+        loc: Place | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
@@ -171,13 +172,18 @@ class Mbarrier(Arrivals):
 
         `uniform` makes the branches `bra.uni`; `selp` and `setp` spell those instructions. `done` is a register, or
         between braces the name of the predicate that is declared there. Raise OperandError for what a form has not.
+
+        `mbar` and `phase` may be functions, which emit what computes them behind `L`, in each turn. `loc` is what
+        `ptx.loc` takes: line `n` of the form has a `.loc` that is `n` lines further, if it is a label or has no guard
+        (Triton, with line numbers).
         """
         trace = active("ptx.mbarrier.wait")
         words = poll_words(poll, parity=parity, sem=sem, scope=scope, space=space)
         hint = () if suspend_time_hint is None else (suspend_time_hint,)
+        barrier = mbar if callable(mbar) else as_address(mbar)
         Waiting(
-            *(trace, words, (as_address(mbar), phase, *hint), pred, uniform, label, past_label, done, result, failed),
-            *(nanoseconds, spelled("selp", selp), spelled("setp", setp)),
+            *(trace, words, (barrier, phase, *hint), pred, uniform, label, past_label, done, result, failed),
+            *(nanoseconds, spelled("selp", selp), spelled("setp", setp), loc),
         ).write(form)
 
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:

@@ -1,18 +1,22 @@
 """How the wait for a phase of an mbarrier is written: the shapes that libraries and compilers have for it, a row each.
 
 A row lists steps, most of them instructions, by what they do: `again` and `past` are the labels in front of the poll
-and behind the wait, `done` is the predicate that the poll writes. Manual: "mbarrier.test_wait/mbarrier.try_wait".
+and behind the wait, `done` is the predicate that the poll writes. What computes the barrier or the phase in each turn
+stands behind `again`. Manual: "mbarrier.test_wait/mbarrier.try_wait".
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.variables import loc as location
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.registers.texts import text as text_of
 from pyptx_dsl.types import pred
@@ -27,6 +31,9 @@ __all__ = ["FORMS", "SPACE", "FormName", "WaitForm", "WaitOptions", "Waiting", "
 
 SPACE = "shared::cta"
 """The state space of a barrier of the thread's own block."""
+
+Place: TypeAlias = "tuple[int, int, int] | tuple[int, int, int, str | tuple[str, int], tuple[int, int, int]]"
+"""What `ptx.loc` is given: a file, a line and a column, and of code that was inlined its function and the call."""
 
 FormName: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff", "skip", "poll", "poll_retry"]
 
@@ -87,6 +94,7 @@ class WaitOptions(TypedDict, total=False):
     nanoseconds: object
     selp: str
     setp: str
+    loc: Place | None
 
 
 def spelled(opcode: str, text: str) -> tuple[str, ...]:
@@ -119,15 +127,34 @@ class Waiting:
     nanoseconds: object
     selp: tuple[str, ...]
     setp: tuple[str, ...]
+    loc: Place | None
 
     def write(self, form: str) -> None:
         """Emit the steps of a form."""
         row = self._row(form)
         self._name(row)
+        if "again:" not in row.steps:
+            self.compute()
+        number = count()
         for steps, braces in ((row.before, False), (row.scoped, True), (row.behind, False)):
             with self.trace.scope() if braces and steps else nullcontext():
                 for step in steps:
+                    self._locate(step, next(number))
                     _STEPS[step](self)
+
+    def _locate(self, step: str, number: int) -> None:
+        """Emit `.loc` in front of a label, and of an instruction without a guard, as LLVM does in inline assembly."""
+        if self.loc is None or step[0] in "@.":
+            return
+        match self.loc:
+            case (int(file), int(line), int(column)):
+                location(file, line + number, column)
+            case (int(file), int(line), int(column), function, call):
+                location(file, line + number, column, function_name=function, inlined_at=call)
+            case _:
+                raise OperandError(
+                    f"loc={self.loc!r} is no place in a source", hint="a file, a line and a column: loc=(1, 20, 5)"
+                )
 
     def _row(self, form: str) -> WaitForm:
         row = FORMS.get(form) if self.pred is None else GUARDED.get(form)
@@ -163,6 +190,16 @@ class Waiting:
             self.done = trace.fresh_symbol("done") if row.scoped else trace.fresh(pred)
 
     # --- steps --------------------------------------------------------------------------------------
+
+    def compute(self) -> None:
+        """Emit what computes the barrier and the phase, if functions do."""
+        mbar, *phase = [each() if callable(each) else each for each in self.operands]
+        self.operands = (as_address(mbar), *phase)
+
+    def begin(self) -> None:
+        """Define the label in front of the poll, and emit what is computed in each turn."""
+        self.define(self.label)
+        self.compute()
 
     def declare(self) -> None:
         """Emit `.reg .pred done;`, if the form's own predicate is named."""
@@ -205,7 +242,7 @@ def _with(step: str) -> str:
 
 
 _STEPS: Mapping[str, Callable[[Waiting], None]] = {
-    "again:": lambda wait: wait.define(wait.label),
+    "again:": Waiting.begin,
     "past:": lambda wait: wait.define(wait.past_label),
     ".reg done": Waiting.declare,
     "poll": Waiting.test,

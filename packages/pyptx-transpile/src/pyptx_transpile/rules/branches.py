@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.conditions import predicates
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.rules.conditions import Predicate
 
 __all__ = ["IF"]
 
@@ -37,11 +39,12 @@ def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Claim]:
     join = _join(body, jump)
     if join is not None and jump.target not in plan.contested and _are_ways(body, jump, join):
         for defines in (True, False) if _defines(body, plan, jump.at, join) else (False,):
-            yield _with_else(body, jump, join, defines=defines)
+            for predicate in predicates(body, jump.at):
+                yield _with_else(body, jump, predicate, join, defines=defines)
     if body.is_closed(jump.at, jump.target) and len(body.jumps_to(jump.target)) <= _MOST_SHARED:
-        if _defines(body, plan, jump.at, jump.target):
-            yield _without(jump, defines=True)
-        yield _without(jump, defines=False)
+        for defines in (True, False) if _defines(body, plan, jump.at, jump.target) else (False,):
+            for predicate in predicates(body, jump.at):
+                yield _without(jump, predicate, defines=defines)
 
 
 def _join(body: Body, jump: Jump) -> int | None:
@@ -67,21 +70,21 @@ def _defines(body: Body, plan: Plan, at: int, label: int) -> bool:
     return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
 
 
-def _without(jump: Jump, *, defines: bool) -> Claim:
+def _without(jump: Jump, predicate: Predicate, *, defines: bool) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        with printer.page.block(_if(printer, jump, defines=defines)):
+        with printer.page.block(_if(printer, jump, predicate, defines=defines)):
             printer.slot(slots[0])
             if defines:
                 printer.deviation(jump.target)
 
-    return Claim("if", jump.at, jump.target + defines, write, ((jump.at + 1, jump.target),))
+    return Claim("if", predicate.start, jump.target + defines, write, ((jump.at + 1, jump.target),))
 
 
-def _with_else(body: Body, jump: Jump, join: int, *, defines: bool) -> Claim:
+def _with_else(body: Body, jump: Jump, predicate: Predicate, join: int, *, defines: bool) -> Claim:
     skip = jump.target
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        with printer.page.block(_if(printer, jump, defines=True)):
+        with printer.page.block(_if(printer, jump, predicate, defines=True)):
             printer.slot(slots[0])
             printer.deviation(skip)
         printer.deviation(skip - 1)
@@ -95,20 +98,22 @@ def _with_else(body: Body, jump: Jump, join: int, *, defines: bool) -> Claim:
             if defines:
                 printer.deviation(join)
 
-    return Claim("if", jump.at, join + defines, write, ((jump.at + 1, skip - 1), (skip + 1, join)))
+    return Claim("if", predicate.start, join + defines, write, ((jump.at + 1, skip - 1), (skip + 1, join)))
 
 
-def _if(printer: BodyPrinter, jump: Jump, *, defines: bool) -> str:
+def _if(printer: BodyPrinter, jump: Jump, predicate: Predicate, *, defines: bool) -> str:
     """Return the `with` of an `if_`, and print what is said of its branch."""
-    printer.deviation(jump.at)
-    node = printer.body.branch(jump.at)
-    keywords = [printer.guard(node.guard, negated=True)] if node.guard else []
-    keywords.append(f"label={quoted(printer.body.label(jump.target))}")
-    if "uni" in node.opcode:
+    keywords = [f"label={quoted(printer.body.label(jump.target))}"]
+    if "uni" in printer.body.branch(jump.at).opcode:
         keywords.append("uniform=True")
     if not defines:
         keywords.append("define_label=False")
-    return f"with ptx.if_({', '.join(keywords)})"
+    more = ", ".join(keywords)
+
+    def line(pred: str) -> str:
+        return f"with ptx.if_({pred}, {more})"
+
+    return line(predicate.first(printer, line, negated=True))
 
 
 IF = SugarRule(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.conditions import predicates
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.rules.conditions import Predicate
 
 __all__ = ["BLOCK", "EXIT"]
 
@@ -27,7 +29,11 @@ def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
             starts = [_start(body, plan, jump) for jump in body.jumps_to(target) if jump.at < target]
             found = [start for start in starts if start is not None]
             if found:
-                yield _block(body, min(found), target)
+                start = min(found)
+                if start in {jump.at for jump in body.jumps_to(target)}:
+                    yield from (_block(body, predicate.start, target) for predicate in predicates(body, start))
+                else:
+                    yield _block(body, start, target)
 
 
 def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
@@ -56,31 +62,31 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
         around = list(plan.around(jump.at))
         innermost = next((claim for claim in reversed(around) if claim.loops), None)
         for claim in reversed(around):
-            if claim.exits == jump.target:
-                yield _exit(body, jump, "break_", named=claim is not innermost)
+            function = _function(claim, jump)
+            if function is not None:
+                for predicate in predicates(body, jump.at):
+                    yield _exit(body, jump, predicate, function, named=claim is not innermost)
                 break
-            if claim.loops and _head(claim) == jump.target:
-                yield _exit(body, jump, "continue_", named=claim is not innermost)
-                break
 
 
-def _head(claim: Claim) -> int:
-    """Return the place of a loop's label."""
-    return claim.inner[0][0] - 1
+def _function(claim: Claim, jump: Jump) -> str | None:
+    """Return what a branch does to the loop or the block of a claim, if it leaves that, or goes to its next turn."""
+    if claim.exits == jump.target:
+        return "break_"
+    return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 
 
-def _exit(body: Body, jump: Jump, function: str, *, named: bool) -> Claim:
+def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, *, named: bool) -> Claim:
+    name = [quoted(body.label(jump.target))] if named else []
+    uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
+
+    def line(pred: str) -> str:
+        return f"ptx.{function}({', '.join([*name, *([f'pred={pred}'] if pred else []), *uniform])})"
+
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
-        printer.deviation(jump.at)
-        node = body.branch(jump.at)
-        arguments = [quoted(body.label(jump.target))] if named else []
-        if node.guard is not None:
-            arguments.append(f"pred={printer.guard(node.guard)}")
-        if "uni" in node.opcode:
-            arguments.append("uniform=True")
-        printer.page.line(f"ptx.{function}({', '.join(arguments)})")
+        printer.page.line(line(predicate.first(printer, line)))
 
-    return Claim("exit", jump.at, jump.at + 1, write, opens=0)
+    return Claim("exit", predicate.start, jump.at + 1, write, opens=0)
 
 
 BLOCK = SugarRule(

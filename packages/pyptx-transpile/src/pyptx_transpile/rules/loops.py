@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.conditions import predicates
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.rules.conditions import Predicate
 
 __all__ = ["LOOP", "WHILE"]
 
@@ -42,38 +44,50 @@ def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each loop, those of most branches first; with the label behind it, if it is left for that."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
-        if end is not None:
-            yield _loop(body, head, latch.at, end)
-        yield _loop(body, head, latch.at, None)
+        for until in (None,) if end is None else (end, None):
+            for predicate in predicates(body, latch.at, late=True):
+                yield _loop(body, head, predicate, until)
 
 
-def _loop(body: Body, head: int, latch: int, end: int | None) -> Claim:
+def _loop(body: Body, head: int, predicate: Predicate, end: int | None) -> Claim:
+    latch = predicate.at
+    keywords = _uniform(body, latch)
+    if _continues(body, head, latch):
+        keywords.append(f"next_label={quoted(body.label(head))}")
+    if end is not None:
+        keywords.append(f"end_label={quoted(body.label(end))}")
+
+    def line(pred: str) -> str:
+        arguments = [quoted(body.label(head)), *([f"pred={pred}"] if pred else []), *keywords]
+        return f"with ptx.loop({', '.join(arguments)})"
+
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         printer.deviation(head)
-        keywords = _branch(printer, latch)
-        if _continues(body, head, latch):
-            keywords.append(f"next_label={quoted(body.label(head))}")
-        if end is not None:
-            keywords.append(f"end_label={quoted(body.label(end))}")
-        with printer.page.block(f"with ptx.loop({', '.join([quoted(body.label(head)), *keywords])})"):
-            printer.slot(slots[0])
-            printer.deviation(latch)
+        _block(printer, predicate, line, slots[0])
 
-    return Claim(
-        "loop", head, latch + 1 if end is None else end + 1, write, ((head + 1, latch),), loops=True, exits=end
-    )
+    last = latch + 1 if end is None else end + 1
+    return Claim("loop", head, last, write, ((head + 1, predicate.start),), loops=True, exits=end)
+
+
+def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot) -> None:
+    """Print a loop with its predicate in the line above it, or with what computes that at its end."""
+    header, whole = predicate.last(printer, line)
+    with printer.page.block(header):
+        printer.slot(slot)
+        if not whole:
+            printer.statement(predicate.start)
+        printer.deviation(predicate.at)
 
 
 def _continues(body: Body, head: int, latch: int) -> bool:
     return any(head < jump.at < latch for jump in body.jumps_to(head))
 
 
-def _branch(printer: BodyPrinter, latch: int) -> list[str]:
-    """Return the keywords for the branch at the end of a loop."""
-    node = printer.body.branch(latch)
+def _uniform(body: Body, latch: int) -> list[str]:
+    """Return the keyword for a branch at the end of a loop that is not as usual."""
+    node = body.branch(latch)
     uniform = "uni" in node.opcode
-    keywords = [] if node.guard is None else [f"pred={printer.guard(node.guard)}"]
-    return keywords if uniform == (node.guard is None) else [*keywords, f"uniform={uniform}"]
+    return [] if uniform == (node.guard is None) else [f"uniform={uniform}"]
 
 
 def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
@@ -90,42 +104,44 @@ def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
             and not body.deviates(entry.target)
             and ("uni" in body.branch(entry.at).opcode) == ("uni" in body.branch(latch.at).opcode)
         ):
-            yield _rotated(body, entry.at, head, latch.at)
+            for last in predicates(body, latch.at, late=True):
+                for first in predicates(body, entry.at):
+                    yield _rotated(body, first, head, last)
 
 
-def _rotated(body: Body, entry: int, head: int, latch: int) -> Claim:
+def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
+    latch = last.at
+    keywords = [
+        f"label={quoted(body.label(head))}",
+        *(["uniform=True"] if "uni" in body.branch(latch).opcode else []),
+        *([f"next_label={quoted(body.label(head))}"] if _continues(body, head, latch) else []),
+        f"end_label={quoted(body.label(latch + 1))}",
+    ]
+
+    def line(pred: str, guard: str) -> str:
+        return f"with ptx.while_({', '.join([pred, f'guard={guard}', *keywords])})"
+
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        printer.deviation(entry)
-        first, last = body.branch(entry), body.branch(latch)
-        arguments = [
-            printer.guard(last.guard) if last.guard else "",
-            f"guard={printer.guard(first.guard, negated=True)}" if first.guard else "",
-            f"label={quoted(body.label(head))}",
-            *(["uniform=True"] if "uni" in last.opcode else []),
-            *([f"next_label={quoted(body.label(head))}"] if _continues(body, head, latch) else []),
-            f"end_label={quoted(body.label(latch + 1))}",
-        ]
-        with printer.page.block(f"with ptx.while_({', '.join(arguments)})"):
-            printer.slot(slots[0])
-            printer.deviation(latch)
+        guard = first.first(printer, lambda guard: line(last.name(printer), guard), negated=True)
+        _block(printer, last, lambda pred: line(pred, guard), slots[0])
 
-    return Claim("while", entry, latch + 2, write, ((head + 1, latch),), loops=True, exits=latch + 1)
+    return Claim("while", first.start, latch + 2, write, ((head + 1, last.start),), loops=True, exits=latch + 1)
 
 
 LOOP = SugarRule(
     name="loop",
     summary="a label and the last branch back to it",
-    before="$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;",
-    after='with ptx.loop("$L__BB0_1", pred=p[1]):\n'
-    "    ptx.inst.add.s32(r[1], r[1], 1)\n    ptx.inst.setp.lt.s32(p[1], r[1], 8)",
+    before="$L__BB0_1:\n\tshl.b32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;",
+    after='with ptx.loop("$L__BB0_1", pred=lambda: ptx.inst.setp.lt.s32(p[1], r[1], 8)):\n'
+    "    ptx.inst.shl.b32(r[1], r[1], 1)",
     find=find_loops,
 )
 
 WHILE = SugarRule(
     name="while",
     summary="a loop with its test at the end, and the branch around it",
-    before="@%p1 bra $L__BB0_2;\n$L__BB0_1:\n\tsetp.lt.s32 %p2, %r1, 8;\n\t@%p2 bra $L__BB0_1;\n$L__BB0_2:",
-    after='with ptx.while_(p[2], guard=~p[1], label="$L__BB0_1", end_label="$L__BB0_2"):\n'
-    "    ptx.inst.setp.lt.s32(p[2], r[1], 8)",
+    before="@%p1 bra $L2;\n$L1:\n\tshr.u32 %r1, %r1, 1;\n\tsetp.ne.b32 %p2, %r1, 0;\n\t@%p2 bra $L1;\n$L2:",
+    after='with ptx.while_(lambda: ptx.inst.setp.ne.b32(p[2], r[1], 0), guard=~p[1], label="$L1", end_label="$L2"):\n'
+    "    ptx.inst.shr.u32(r[1], r[1], 1)",
     find=find_rotated,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_transpile.rules.branches import IF
+from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.loops import LOOP, WHILE
@@ -12,8 +13,12 @@ from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
 from pyptx_transpile.rules.repeats import REPEAT
 from pyptx_transpile.rules.special_registers import SPECIAL
+from pyptx_transpile.rules.waits import WAIT
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
-RULES: tuple[SugarRule, ...] = (NAMES, SPECIAL, WHILE, LOOP, IF, BLOCK, EXIT, REPEAT, EXPRESSION, NESTED)
+RULES: tuple[SugarRule, ...] = (
+    *(NAMES, SPECIAL, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION),
+    *(REPEAT, EXPRESSION, NESTED),
+)

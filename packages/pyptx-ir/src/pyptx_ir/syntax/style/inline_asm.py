@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.nodes import Instruction, Loc
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.style.items import START, Item, items, opcode_number
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
@@ -28,7 +28,8 @@ BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
-_USES = 2  # a template stands for so many regions at least
+_USES = 2  # a template stands for so many regions at least,
+_LARGE = 5  # unless it has so many items: then its author's habits are many, though they are seen once
 
 # What a template knows a statement by: its kind, its opcode, and what stands between the words of its canonical text.
 Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
@@ -207,8 +208,17 @@ def _usual(row: Sequence[Item], found: Iterable[Region], *, broad: bool) -> dict
             spelt[_signatures(row, region, broad=broad)][text] += 1
     usual = {signatures: texts.most_common(1)[0] for signatures, texts in spelt.items()}
     return {
-        signatures: text for signatures, (text, times) in usual.items() if times >= _USES and _reads(text, signatures)
+        signatures: text
+        for signatures, (text, times) in usual.items()
+        if _is_worth_it(signatures, times, spelt[signatures].total()) and _reads(text, signatures)
     }
+
+
+def _is_worth_it(signatures: tuple[Signature, ...], times: int, total: int) -> bool:
+    """Tell whether a text gets a template that was seen so many times, of all with its signatures."""
+    if any(kind == Loc.__name__ for kind, *_ in signatures):  # the comment behind it is another one each time
+        return total == 1 and len(signatures) >= _LARGE
+    return times >= _USES or len(signatures) >= _LARGE
 
 
 def _right(texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax.nodes import Loc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyptx_ir.syntax.style.items import Item
 
@@ -43,16 +43,16 @@ class _Place:
     value: Callable[[Context], str]
 
 
-def _location(context: Context, *, folder: bool = True) -> str:
-    """Return what LLVM writes behind a `.loc`, with or without the folder of the file."""
+def _location(context: Context, *, folder: bool = True, caller: bool = True) -> str:
+    """Return what LLVM writes behind a `.loc`, with or without the folder of the file, and where that was inlined."""
     node = context.before.node
     if not isinstance(node, Loc) or node.file not in context.files:
         return ""
     text = _spot(context.files[node.file], node.line, node.column, folder=folder)
-    caller = node.inlined_at
-    if caller is None:
+    around = node.inlined_at
+    if around is None or not caller:
         return text
-    outer = _spot(context.files.get(caller.file, ""), caller.line, caller.column, folder=folder)
+    outer = _spot(context.files.get(around.file, ""), around.line, around.column, folder=folder)
     return f"{text} @[ {outer} ]"
 
 
@@ -69,8 +69,11 @@ _PLACES = (
     _Place("{remark}", re.compile("// "), lambda context: context.before.remark),
     _Place("{location}", re.compile("// "), _location),
     _Place("{brief location}", re.compile("// "), lambda context: _location(context, folder=False)),
+    _Place("{callee location}", re.compile("// "), lambda context: _location(context, folder=False, caller=False)),
 )
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
+_WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{location}", "{brief location}"}])
+"""What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
 
 
 def filled(rule: str, context: Context) -> str:
@@ -96,16 +99,20 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
         yield before + newline + INDENT
     if "//" not in lead:
         return
-    repeated = _repeated(before, context)
-    for text in (repeated, _MARGIN.sub(MARGIN, before), _MARGIN.sub(MARGIN, repeated)):
+    repeated = [_repeated(before, context, _PLACES)]
+    if isinstance(context.before.node, Loc):
+        repeated.append(_repeated(before, context, _WITHOUT_CALLER))
+    for text in dict.fromkeys(
+        [*repeated, _MARGIN.sub(MARGIN, before), *[_MARGIN.sub(MARGIN, each) for each in repeated]]
+    ):
         for end in (indent, INDENT) if indented else (indent,):
             if text != before and filled(text + newline + end, context) == lead:
                 yield text + newline + end
 
 
-def _repeated(text: str, context: Context) -> str:
+def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
     """Put a place wherever a comment repeats something."""
-    for place in _PLACES:
+    for place in places:
         value = place.value(context)
         if value and value in text:
             text = "".join(_pieces(text, place, value))

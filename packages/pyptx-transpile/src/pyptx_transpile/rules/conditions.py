@@ -1,0 +1,117 @@
+"""Predicates in the place of what computes them: `with ptx.if_(ptx.inst.setp.lt.s32(p[1], r[1], 8), …)`.
+
+A call of `ptx.inst` returns its destination, so where the instruction in front of a branch writes the predicate of the
+branch, it can stand inside the call that branches. Python evaluates arguments first: the order is that of the text. At
+the end of a loop it is a function, which is called there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import WIDTH
+from pyptx_transpile.plan import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+__all__ = ["CONDITION", "Predicate", "predicates"]
+
+_ENDS = frozenset({"bra", "exit", "ret", "trap"})
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """The guard of the branch at a place; what computes it is its part from `start` on, if that is in front of it."""
+
+    at: int
+    start: int
+
+    def first(self, printer: BodyPrinter, line: Callable[[str], str], *, negated: bool = False) -> str:
+        """Return the predicate as it stands in a line, and print what is said of the branch.
+
+        What computes it is printed by itself where the line that is made of it would be too long.
+        """
+        if self.start == self.at:
+            printer.deviation(self.at)
+        elif _fits(printer, line(call := self._call(printer, negated=negated))):
+            printer.deviation(self.start)
+            return call
+        else:
+            printer.statement(self.start)
+        return self.name(printer, negated=negated)
+
+    def last(self, printer: BodyPrinter, line: Callable[[str], str]) -> tuple[str, bool]:
+        """Return the line above a block that is made of a predicate behind it; tell whether it computes that too."""
+        whole = line(f"lambda: {self._call(printer)}") if self.start < self.at else ""
+        if whole and _fits(printer, whole):
+            return whole, True
+        return line(self.name(printer)), self.start == self.at
+
+    def name(self, printer: BodyPrinter, *, negated: bool = False) -> str:
+        """Return the predicate by itself, nothing if there is none."""
+        guard = printer.body.branch(self.at).guard
+        return "" if guard is None else printer.guard(guard, negated=negated)
+
+    def _call(self, printer: BodyPrinter, *, negated: bool = False) -> str:
+        guard = printer.body.branch(self.at).guard
+        sign = "~" if guard is not None and guard.negated != negated else ""
+        return f"{sign}{printer.called(printer.body.branch(self.start))}"
+
+
+def _fits(printer: BodyPrinter, line: str) -> bool:
+    return 4 * printer.page.indent + len(line) < WIDTH  # and a colon
+
+
+def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:
+    """Yield what the guard of a branch may be: with the instruction in front of it, and by itself.
+
+    What is computed `late`, behind a block, is said above it, where nothing can be said of how it is written.
+    """
+    if _computes(body, at) and not (late and body.deviates(at - 1)):
+        yield Predicate(at, at - 1)
+    yield Predicate(at, at)
+
+
+def _computes(body: Body, at: int) -> bool:
+    """Tell whether the instruction in front of a branch writes its guard, and nothing else is said in between."""
+    guard, node = body.branch(at).guard, body.instruction(at - 1) if at > body.start else None
+    if guard is None or node is None or node.guard is not None or len(node.operands) < 2 or body.deviates(at):
+        return False
+    return node.operands[0] == tree.Register(guard.register)
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each guarded branch that is no block's, with what computes its guard."""
+    for at in range(body.start + 1, body.end):
+        node = body.instruction(at)
+        if node is not None and node.guard is not None and node.opcode[0] in _ENDS and plan.owner(at) is None:
+            computed, *_ = predicates(body, at)
+            if computed.start < at:
+                yield _claim(computed)
+
+
+def _claim(predicate: Predicate) -> Claim:
+    def line(printer: BodyPrinter, pred: str) -> str:
+        return printer.guarded(predicate.at, pred)
+
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.page.line(line(printer, predicate.first(printer, lambda pred: line(printer, pred))))
+
+    return Claim("condition", predicate.start, predicate.at + 1, write, opens=0)
+
+
+CONDITION = SugarRule(
+    name="condition",
+    summary="what computes the predicate of a branch, in its place",
+    before="setp.lt.s32 %p1, %r1, 8;\n\t@%p1 ret;",
+    after="ptx.inst.ret(pred=ptx.inst.setp.lt.s32(p[1], r[1], 8))",
+    find=find,
+)

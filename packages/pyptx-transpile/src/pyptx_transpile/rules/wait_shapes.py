@@ -1,0 +1,241 @@
+"""What stands around a poll of an mbarrier: which form of `ptx.mbarrier.wait` it is, and what its steps are.
+
+The forms are those of the DSL: a step of one of its rows is found here by the function of the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.instructions.wait_forms import FORMS, GUARDED, poll_words
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyptx_dsl.instructions.wait_forms import WaitForm
+    from pyptx_transpile.rows import Body
+
+__all__ = ["Found", "wait_at", "waits"]
+
+_POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
+_SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
+_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # the longest first
+_FARTHEST = 12  # places in front of a poll at which a form may begin
+
+
+@dataclass(slots=True)
+class Found:
+    """A wait: its form and its places, and by the keywords of `wait` what its steps say.
+
+    `knobs` are names, words and numbers, `operands` what is printed as an operand of PTX. `mbar` and `phase` are the
+    first two arguments; `computed` has the places of instructions that compute them in each turn. `declares` tells
+    whether the form declares its predicate.
+    """
+
+    form: str
+    start: int
+    declares: bool
+    end: int = 0
+    knobs: dict[str, object] = field(default_factory=dict[str, object])
+    operands: dict[str, tree.Operand] = field(default_factory=dict[str, tree.Operand])
+    computed: list[int] = field(default_factory=list[int])
+
+    def says(self, **knobs: object) -> bool:
+        """Take what a step says; tell whether no step before has said otherwise."""
+        return all(self.knobs.setdefault(name, value) == value for name, value in knobs.items())
+
+    def has(self, **operands: tree.Operand) -> bool:
+        """Take the operands of a step; tell whether no step before has others."""
+        return all(self.operands.setdefault(name, value) == value for name, value in operands.items())
+
+
+def waits(body: Body) -> Iterator[Found]:
+    """Yield the waits of a body."""
+    for at in range(body.start, body.end):
+        node = body.instruction(at)
+        if node is not None and node.opcode[:2] in _POLLS:
+            found = wait_at(body, at)
+            if found is not None:
+                yield found
+
+
+def wait_at(body: Body, poll: int) -> Found | None:
+    """Return the longest wait around a poll; None if it is no form of `ptx.mbarrier.wait`."""
+    for form, row in _ROWS:
+        for start in range(poll, max(poll - _FARTHEST, body.start) - 1, -1):
+            found = Found(form, start, declares=bool(row.scoped))
+            if _matches(body, found, row) and found.start <= poll < found.end and _is_whole(body, found):
+                return found
+    return None
+
+
+def _matches(body: Body, found: Found, row: WaitForm) -> bool:
+    """Tell whether the steps of a form stand at a place, and find their names."""
+    braced = ("{", *row.scoped, "}") if row.scoped else ()
+    at, number = found.start, 0
+    for step in (*row.before, *braced, *row.behind):
+        if step in {"{", "}"}:
+            if at >= body.end or body.items[at].kind != step:
+                return False
+            at += 1
+            continue
+        at = _located(body, found, at, step, number)
+        if at >= body.end or not _STEPS[step](found, body.items[at].node):
+            return False
+        at, number = at + 1, number + 1
+        if step == "again:":
+            at = _computing(body, found, at)
+    found.end = at
+    return _computes(body, found)
+
+
+def _located(body: Body, found: Found, at: int, step: str, number: int) -> int:
+    """Step over the `.loc` that some compilers put in front of labels, and of instructions without a guard."""
+    node = body.items[at].node if at < body.end else None
+    if step[0] in "@.":
+        return at
+    if not isinstance(node, nodes.Loc):
+        return at if found.says(loc=None) else body.end
+    place = node.file, node.line - number, node.column
+    tail = node.inlined_at
+    if tail is None:
+        return at + 1 if found.says(loc=place) else body.end
+    name = (tail.function_label, tail.offset) if tail.offset else tail.function_label
+    inlined = (*place, name, (tail.file, tail.line, tail.column))
+    return at + 1 if found.says(loc=inlined) else body.end
+
+
+def _computing(body: Body, found: Found, at: int) -> int:
+    """Step over the instructions behind the label that compute something in each turn, at most two."""
+    for place in (at, at + 1):
+        node = body.instruction(place) if place < body.end else None
+        if node is None or node.guard is not None or node.opcode[0] in {"bra", "mbarrier"}:
+            return place
+        found.computed.append(place)
+    return at + 2
+
+
+def _computes(body: Body, found: Found) -> bool:
+    """Tell whether what is computed in each turn is the barrier, the phase, or one and then the other."""
+    mbar, phase = found.operands["mbar"], found.operands["phase"]
+    base = mbar.base if isinstance(mbar, tree.Address) and mbar.offset is None else mbar
+    written = [body.branch(at).operands[0] if body.branch(at).operands else None for at in found.computed]
+    return all(isinstance(each, tree.Register) for each in written) and written in ([], [base], [phase], [base, phase])
+
+
+def _is_whole(body: Body, found: Found) -> bool:
+    """Tell whether nothing else jumps into a wait, and the style says how it is written, but for its beginning."""
+    inside = range(found.start, found.end)
+    jumps = [jump for at in inside for jump in body.jumps_to(at)]
+    return all(jump.at in inside for jump in jumps) and not any(map(body.deviates, inside[1:]))
+
+
+# --- steps ------------------------------------------------------------------------------------------
+
+
+def _label(found: Found, node: nodes.Statement | None, name: str) -> bool:
+    return isinstance(node, nodes.Label) and found.says(**{name: node.name})
+
+
+def _declares(found: Found, node: nodes.Statement | None) -> bool:
+    match node:
+        case nodes.RegisterDeclaration("pred", (nodes.RegisterName(name, None),), None, None):
+            return found.says(done=name)
+        case _:
+            return False
+
+
+def _polls(found: Found, node: nodes.Statement | None) -> bool:
+    if not isinstance(node, nodes.Instruction) or node.guard is not None or node.opcode[:2] not in _POLLS:
+        return False
+    words: dict[str, str | bool | None] = {"parity": "parity" in node.opcode}
+    for keyword, values in (("sem", _SEMS), ("scope", _SCOPES), ("space", _SPACES)):
+        words[keyword] = next((word for word in node.opcode if word in values), None)
+    if (words["sem"] is None) != (words["scope"] is None) or poll_words(node.opcode[1], **words) != node.opcode:
+        return False
+    done, mbar, phase, *hint = node.operands
+    told = found.says(poll=node.opcode[1], **words) and found.has(mbar=mbar, phase=phase)
+    return told and _is_done(found, done) and all(found.has(suspend_time_hint=each) for each in hint)
+
+
+def _is_done(found: Found, operand: tree.Operand) -> bool:
+    """Tell whether an operand is the predicate that the form has declared, or take it for that of a form without."""
+    if not isinstance(operand, tree.Register | tree.Symbol):
+        return False
+    return found.says(done=operand.name) if found.declares else found.has(done=tree.Register(operand.name))
+
+
+def _branches(
+    found: Found, node: nodes.Statement | None, label: str, guard: str | None = None, *, negated: bool = False
+) -> bool:
+    """Tell whether a statement is a branch to a label of the wait, guarded by a predicate of it or by none."""
+    match node:
+        case nodes.Instruction(("bra", *more), (tree.Symbol(name),)) if more in ([], ["uni"]):
+            there = found.says(**{label: name}, uniform=bool(more))
+            return there and _is_guarded(found, node, guard, negated=negated)
+        case _:
+            return False
+
+
+def _is_guarded(found: Found, node: nodes.Instruction, by: str | None, *, negated: bool) -> bool:
+    guard = node.guard
+    if guard is None or by is None:
+        return guard is None and by is None
+    register = tree.Register(guard.register)
+    named = _is_done(found, register) if by == "done" else found.has(**{by: register})
+    return named and guard.negated == negated
+
+
+def _sleeps(found: Found, node: nodes.Statement | None) -> bool:
+    match node:
+        case nodes.Instruction(("nanosleep", "u32"), (time,)):
+            return _is_guarded(found, node, "done", negated=True) and found.has(nanoseconds=time)
+        case _:
+            return False
+
+
+def _selects(found: Found, node: nodes.Statement | None) -> bool:
+    match node:
+        case nodes.Instruction(("selp", *_), (tree.Register() as result, one, zero, done), None):
+            numbers = one == _ONE and zero == _ZERO
+            return numbers and _is_done(found, done) and found.has(result=result) and found.says(selp=_words(node))
+        case _:
+            return False
+
+
+def _compares(found: Found, node: nodes.Statement | None) -> bool:
+    match node:
+        case nodes.Instruction(("setp", "eq" | "ne", *_), (tree.Register() as failed, result, zero), None):
+            return zero == _ZERO and found.has(failed=failed, result=result) and found.says(setp=_words(node))
+        case _:
+            return False
+
+
+def _goes_back(found: Found, node: nodes.Statement | None) -> bool:
+    done = str(found.knobs["setp"]).startswith("setp.ne")
+    return _branches(found, node, "label", "failed", negated=done)
+
+
+def _words(node: nodes.Instruction) -> str:
+    return ".".join(node.opcode)
+
+
+_ONE, _ZERO = tree.Immediate("1"), tree.Immediate("0")
+_STEPS: Mapping[str, Callable[[Found, nodes.Statement | None], bool]] = {
+    "again:": lambda found, node: _label(found, node, "label"),
+    "past:": lambda found, node: _label(found, node, "past_label"),
+    ".reg done": _declares,
+    "poll": _polls,
+    "bra again": lambda found, node: _branches(found, node, "label"),
+    "@!done bra again": lambda found, node: _branches(found, node, "label", "done", negated=True),
+    "@done bra past": lambda found, node: _branches(found, node, "past_label", "done"),
+    "@!pred bra past": lambda found, node: _branches(found, node, "past_label", "pred", negated=True),
+    "@!done nanosleep": _sleeps,
+    "selp": _selects,
+    "setp": _compares,
+    "@failed bra again": _goes_back,
+}
+"""What each step of `pyptx_dsl.instructions.wait_forms` is, when it is read."""

@@ -1,0 +1,134 @@
+"""Waits for a phase of an mbarrier: each of the shapes that libraries and compilers have for it is one call.
+
+What the waits of a module have in common is said once: `wait = partial(ptx.mbarrier.wait, form=…)`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.instructions.wait_forms import FORMS, SPACE, WaitOptions
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import call
+from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.rules.wait_shapes import waits
+from pyptx_transpile.values import number, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.rules.wait_shapes import Found
+
+__all__ = ["WAIT"]
+
+_USUAL: Mapping[str, object] = {
+    "form": "retry",
+    "poll": "try_wait",
+    "parity": True,
+    "space": SPACE,
+    "uniform": False,
+    "nanoseconds": tree.Immediate("20"),
+    "selp": "selp.b32",
+    "setp": "setp.eq.s32",
+    **dict.fromkeys(("sem", "scope", "loc")),
+}
+"""What `ptx.mbarrier.wait` takes where it is told nothing."""
+
+_KEYWORDS = tuple(WaitOptions.__annotations__)
+_OF_ONE = frozenset({"loc"})  # keywords that are another one's at each wait
+_NAMES = ("wait", "wait_2", "wait_3")  # which are reserved: see pyptx_transpile.names
+_LEAST = 2  # waits that have the same in common, and keywords of it
+
+
+def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each wait."""
+    for found in waits(body):
+        yield _claim(found, body.row.derived(_named).get(_common(found)))
+
+
+def _claim(found: Found, constant: Constant | None) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.deviation(found.start)
+        said = {} if constant is None else dict(_common(found))
+        keywords = {name: value for name, value in _literals(found).items() if name not in said}
+        operands = _more(found, is_number=False)
+        arguments: list[Expression] = [_computed(printer, found, name) for name in ("mbar", "phase")]
+        arguments += [f"{name}={_literal(value)}" for name, value in keywords.items()]
+        arguments += [f"{name}={printer.values.expression(value)}" for name, value in operands.items()]
+        printer.page.say(call("ptx.mbarrier.wait" if constant is None else constant.name, arguments))
+
+    loops = "again:" in FORMS[found.form].steps
+    shared = () if constant is None else (constant,)
+    return Claim("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops)
+
+
+def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
+    """Return the barrier or the phase, a function where it is computed in each turn."""
+    operand = found.operands[name]
+    if isinstance(operand, tree.Address) and operand.offset is None:
+        operand = operand.base if isinstance(operand.base, tree.Register) else operand
+    for at in found.computed:
+        node = printer.body.branch(at)
+        if node.operands[0] == operand:
+            return f"lambda: {printer.called(node)}"
+    return printer.values.expression(operand)
+
+
+def _literals(found: Found) -> dict[str, object]:
+    """Return the keywords that are words, names and numbers, but for those that say what is usual."""
+    knobs = {"form": found.form, **found.knobs, **_more(found, is_number=True)}
+    return {name: knobs[name] for name in _KEYWORDS if name in knobs and _USUAL.get(name, ...) != knobs[name]}
+
+
+def _more(found: Found, *, is_number: bool) -> dict[str, tree.Operand]:
+    """Return the operands behind the first two arguments that are numbers, or those that are none."""
+    more = {name: value for name, value in found.operands.items() if name not in {"mbar", "phase"}}
+    return {name: value for name, value in more.items() if isinstance(value, tree.Immediate) == is_number}
+
+
+def _literal(value: object) -> str:
+    match value:
+        case str():
+            return quoted(value)
+        case tree.Immediate(text):
+            return number(text, 0)
+        case tuple():
+            return f"({', '.join(map(_literal, cast('tuple[object, ...]', value)))})"
+        case _:
+            return repr(value)
+
+
+# --- what waits have in common ----------------------------------------------------------------------
+
+
+def _common(found: Found) -> tuple[tuple[str, object], ...]:
+    """Return the keywords of a wait that others may have too: not the labels of its function."""
+    own = _OF_ONE if found.declares and found.form != "poll_retry" else {*_OF_ONE, "label", "past_label"}
+    return tuple([(name, value) for name, value in _literals(found).items() if name not in own])
+
+
+def _named(row: Row) -> dict[tuple[tuple[str, object], ...], Constant]:
+    """Return what the waits of a module have in common, under a name for each; the most frequent first."""
+    counts = Counter(_common(found) for body in row.bodies() for found in waits(body))
+    shared = [common for common, count in counts.most_common() if count >= _LEAST and len(common) >= _LEAST]
+    return {common: Constant(name, _partial(common)) for name, common in zip(_NAMES, shared, strict=False)}
+
+
+def _partial(common: tuple[tuple[str, object], ...]) -> Expression:
+    return call("partial", ["ptx.mbarrier.wait", *[f"{name}={_literal(value)}" for name, value in common]])
+
+
+WAIT = SugarRule(
+    name="wait",
+    summary="a poll of an mbarrier and the branch back to it, in each of the forms of `ptx.mbarrier.wait`",
+    before="{\n\t.reg .pred P1;\nLAB_WAIT:\n\tmbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2;\n\t"
+    "@P1 bra DONE;\n\tbra LAB_WAIT;\nDONE:\n\t}",
+    after='ptx.mbarrier.wait(r[1], r[2], form="scoped_done", label="LAB_WAIT", past_label="DONE", done="P1")',
+    find=find,
+)
