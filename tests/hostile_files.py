@@ -25,7 +25,7 @@ NAMES = (
 TEXTS = (
     *("'", "\\", "'''", "\\n", "\\\\", "{", "}", "{{", "%s", "%(a)s"),
     *("\\x00", "#", "$", "`", "import os", "\\N{DIGIT ONE}"),
-    *("__import__('os').system('true')", "{__import__('os')}", "exec(1)", "''' + eval('1') + '''", "# type: ignore"),
+    *("__import__('os').system('true')", "{__import__('os')}", "exec(1)", "''' + eval('1') + '''", "# pylint: skip"),
     *("\u0455ys", "\u2028", "\u2029", "\x85", "\ufeff", "\u202e", "\uff07"),
     *("\U0001d41e", "\x0c", "\t", "../" * 9, "C:\\new\\u12"),
     *("\\N", "\\u", "\\U0001", "# -*- coding: utf-7 -*-", "+ACc-", "y" * 3000, "lambda: 0", "*" * 9, "/" * 9),
