@@ -66,7 +66,7 @@ def test_each_form_is_read_as_it_is_written(form: str, guarded: bool, knobs: str
 def test_what_is_computed_in_each_turn_is_a_function(form: str) -> None:
     done = transpile(written(form, {}, guarded=False, computed=True), RULES)
     assert done.applied["wait"] == 1, done.text
-    functions = 'lambda: ptx.inst.mov.u32(r[1], "mbar_0"), lambda: ptx.inst.mov.b32(r[2], 1)'
+    functions = "lambda: ptx.inst.mov.u32(r[1], mbar_0), lambda: ptx.inst.mov.b32(r[2], 1)"
     assert functions in " ".join(done.text.split())
     assert not done.withdrawn
 
