@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.declarations import constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.names import Registers
@@ -40,10 +41,10 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 class BodyPrinter:
     """Prints one body on a page, by a plan."""
 
-    def __init__(self, body: Body, plan: Plan, page: Page) -> None:
-        """Prepare to print; nothing is declared yet."""
+    def __init__(self, body: Body, plan: Plan, page: Page, registers: Registers | None = None) -> None:
+        """Prepare to print; nothing is declared yet, but for what is among these registers."""
         self.body, self.page = body, page
-        self.registers = Registers()
+        self.registers = Registers() if registers is None else registers
         self.values = Values(self.registers)
         self._plan = plan
 
@@ -134,6 +135,10 @@ class BodyPrinter:
         if node.guard is not None:
             operands.append(f"pred={self.guard(node.guard)}")
         self.page.say(call(opcode(node.opcode), operands))
+
+    def is_assigned(self, register: tree.Operand) -> bool:
+        """Tell whether a register is an element of a bank of the body, to which an expression can be assigned."""
+        return isinstance(register, tree.Register) and self.registers.is_element(register.name)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
         """Return the predicate of a guard, or its opposite."""

@@ -10,6 +10,7 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
+from pyptx_transpile.helpers import called
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.mangled import plain, signature
 from pyptx_transpile.names import identifier
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyptx_ir.syntax.style import Style
+    from pyptx_transpile.helpers import Helper
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
@@ -52,6 +54,7 @@ class Part:
     page: Page
     body: Body | None = None
     plan: Plan | None = None
+    helper: Helper | None = None
 
     @property
     def claims(self) -> list[Claim | None]:
@@ -74,8 +77,9 @@ class Printed:
         texts = [self.head]
         function = False
         for part in self.parts:
-            texts += "\n\n" if function or part.body is not None else "\n", part.page.text()
-            function = part.body is not None
+            is_function = part.body is not None or part.helper is not None
+            texts += "\n\n" if function or is_function else "\n", part.page.text()
+            function = is_function
         return "".join([*texts, self.foot])
 
 
@@ -98,18 +102,25 @@ class ModulePrinter:
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
         self._demangled = demangled
-        self._functions = _names(row, kernel_name, demangled=demangled)
+        self._functions = function_names(row, kernel_name, demangled=demangled)
+
+    def names(self) -> list[str]:
+        """Return the names of the functions in Python, and those in PTX."""
+        return [*self._functions.values(), *(identifier(self.row.items[at].function) for at in self._functions)]
 
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
         bodies = {body.start: body for body in self.row.bodies()}
         parts: list[Part] = []
+        helpers = list(called(plans))
         page, at, items = Page(), self._begin(), self.row.items
         while at < len(items) - 1:
             node = items[at].node
             if isinstance(node, nodes.Function) and node.body is not None:
                 if page.lines:
                     parts.append(Part(page))
+                parts += map(_helper, helpers)
+                helpers = []
                 parts.append(self._definition(at, node, bodies[at + 2], plans[at + 2]))
                 page, at = Page(), self.row.ends[at + 1] + 1
             elif isinstance(node, nodes.Section):
@@ -119,7 +130,7 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
-        if any("SPELLING" in claim.constants for plan in plans.values() for claim in plan.claims()):
+        if any("SPELLING" in claim.constants for plan in _all(plans) for claim in plan.claims()):
             parts.insert(0, self._spelling())
         opening = self._opening()
         return Printed(self._head(parts) + opening, tuple(parts), self._foot(), opening)
@@ -228,7 +239,19 @@ class ModulePrinter:
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
 
 
-def _names(row: Row, kernel_name: str | None, *, demangled: bool) -> dict[int, str]:
+def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:
+    """Yield the plans of bodies, and those of the helpers that they call."""
+    yield from plans.values()
+    yield from (helper.plan for helper in called(plans))
+
+
+def _helper(helper: Helper) -> Part:
+    page = Page()
+    helper.write(page)
+    return Part(page, helper=helper)
+
+
+def function_names(row: Row, kernel_name: str | None, *, demangled: bool) -> dict[int, str]:
     """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel."""
     found: dict[int, str] = {}
     for at, item in enumerate(row.items):

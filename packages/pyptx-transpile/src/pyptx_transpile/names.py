@@ -78,11 +78,15 @@ class Registers:
             held = scope.get(name)
             if held is not None and held[1] is None:
                 return None
-            for stem, number in _numbered(name):
+            for stem, number in numbered(name):
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
                     return held[0], number
         return None
+
+    def is_element(self, name: str) -> bool:
+        """Tell whether a register is an element of a bank that is declared here."""
+        return self.element(name) is not None
 
     def find(self, name: str) -> str | None:
         """Return the expression of a register; None if nothing declares it here."""
@@ -96,14 +100,14 @@ class Registers:
             held = scope.get(name)
             if held is not None and held[1] is None:
                 return held[0]
-            for stem, number in _numbered(name):
+            for stem, number in numbered(name):
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
                     return f"{held[0]}[{number}]"
         return None
 
 
-def _numbered(name: str) -> Iterator[tuple[str, int]]:
+def numbered(name: str) -> Iterator[tuple[str, int]]:
     """Yield the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
     digits = len(name) - len(name.rstrip("0123456789"))
     for length in range(digits, 0, -1):

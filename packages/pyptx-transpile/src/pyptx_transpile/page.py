@@ -54,9 +54,9 @@ class Page:
         self.owners += [self._owner] * count
 
     @contextmanager
-    def block(self, header: Expression, before: str = "") -> Generator[None]:
+    def block(self, header: Expression, before: str = "", behind: str = "") -> Generator[None]:
         """Print `header:` and what is printed meanwhile as its block, `pass` if that is nothing."""
-        self.say(header, before, behind=":")
+        self.say(header, before, f"{behind}:")
         printed = len(self.lines)
         self.indent += 1
         yield

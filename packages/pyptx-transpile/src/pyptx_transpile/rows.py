@@ -21,10 +21,10 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 class Row:
     """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
 
-    def __init__(self, module: nodes.Module) -> None:
-        """Lay the items of a module in a row."""
+    def __init__(self, module: nodes.Module, *, spelled: dict[str, dict[str, str]] | None = None) -> None:
+        """Lay the items of a module in a row; `spelled` is how another one spells operations, of which it is a part."""
         self.module = module
-        self._spelled: dict[str, dict[str, str]] | None = None
+        self._spelled = spelled
         self.items: list[Item] = list(items(module))
         self.ends: dict[int, int] = {}
         opened: list[int] = []
@@ -62,11 +62,13 @@ class Body:
     """The body of a function: the items `start` to `end` of a row, its labels and its branches.
 
     `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside.
+    What declares registers of the body may begin in front of it, at `declared`.
     """
 
-    def __init__(self, row: Row, start: int, end: int) -> None:
+    def __init__(self, row: Row, start: int, end: int, *, declared: int | None = None) -> None:
         """Find the labels and the branches between two places."""
         self.row, self.start, self.end = row, start, end
+        self.declared = start if declared is None else declared
         self.items = row.items
         self.scopes: dict[int, int] = {}
         self.labels: dict[tuple[int, str], int] = {}

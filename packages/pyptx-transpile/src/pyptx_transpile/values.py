@@ -126,6 +126,11 @@ class Values:
         return quoted(spell(operand))
 
 
+def literal(operand: tree.Immediate, opcode: tuple[str, ...]) -> str:
+    """Return what is written for a literal of an instruction."""
+    return number(operand.text, _bits(opcode))
+
+
 @lru_cache(maxsize=1 << 12)
 def _bits(opcode: tuple[str, ...]) -> int:
     """Return how many bits the floats have that an instruction's numbers are; 0 if they are integers."""
