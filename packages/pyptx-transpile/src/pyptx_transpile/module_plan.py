@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.helpers import called
+from pyptx_transpile.outlined import called
 from pyptx_transpile.plan import ask, planned
 from pyptx_transpile.rules.functions import FUNCTION, Survey
 

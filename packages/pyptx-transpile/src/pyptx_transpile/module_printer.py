@@ -10,10 +10,10 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
-from pyptx_transpile.helpers import called
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.mangled import plain, signature
 from pyptx_transpile.names import identifier
+from pyptx_transpile.outlined import called
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
 from pyptx_transpile.values import quoted
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyptx_ir.syntax.style import Style
-    from pyptx_transpile.helpers import Helper
     from pyptx_transpile.layout import Expression
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.helpers import Helper
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.rows import Body
 
 DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20

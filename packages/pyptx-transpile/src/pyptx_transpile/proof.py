@@ -20,15 +20,15 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
-from pyptx_transpile.helpers import called
+from pyptx_transpile.outlined import called
 from pyptx_transpile.rows import Row, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.style.items import Item
-    from pyptx_transpile.helpers import Helper
     from pyptx_transpile.module_printer import Part, Printed
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
 

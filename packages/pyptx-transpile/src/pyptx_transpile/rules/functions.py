@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.helpers import Helper
 from pyptx_transpile.names import identifier
+from pyptx_transpile.outlined import Helper
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import Claim, planned
 from pyptx_transpile.rows import Body, Row
 from pyptx_transpile.rules.function_names import docstring, main, stem
-from pyptx_transpile.rules.parameters_of_helpers import Site, signature
 from pyptx_transpile.rules.sequences import repeated
+from pyptx_transpile.rules.signatures import Leaves, signature
 from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Names, Rewriting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.helpers import Argument
+    from pyptx_transpile.outlined import Argument
     from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rules.parameters_of_helpers import Signature
     from pyptx_transpile.rules.sequences import Repeated
+    from pyptx_transpile.rules.signatures import Signature, Site
 
 __all__ = ["FUNCTION", "Survey"]
 
@@ -70,8 +70,9 @@ class Survey:
 
     def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
         """Look, by what other rules say of the bodies; names that are `taken` are not given again."""
-        self._plans, self._rules = plans, rules
+        self._starts, self._rules = sorted(plans), rules
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
+        self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
         self.calls: dict[int, list[Claim]] = {}
         """The calls by the starts of bodies."""
@@ -81,14 +82,15 @@ class Survey:
 
     def _take(self, found: Repeated) -> bool:
         """Make a function of a sequence; tell whether that saves enough, and reads well."""
-        starts = sorted(self._plans)
-        names = [self._names[starts[bisect_right(starts, site) - 1]] for site in found.sites]
+        names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
-        sites = [Site.of(each, at, at + found.length) for each, at in zip(names, found.sites, strict=True)]
+        leaves = [self._leaves[each.start] for each in bodies]
+        sites = [each.site(at, at + found.length) for each, at in zip(leaves, found.sites, strict=True)]
         places = [at for at in range(found.sites[0], found.sites[0] + found.length) if bodies[0].instruction(at)]
         instructions = [bodies[0].branch(at) for at in places]
         given = signature(bodies, sites, places[main(instructions)])
-        if given is None or len(given.parameters) > max(len(instructions), _LEAST):
+        is_scope = bodies[0].row.ends.get(found.sites[0]) == found.sites[0] + found.length - 1
+        if given is None or not (is_scope or len(given.parameters) <= len(instructions) >= _LEAST):
             return False
         name = _name(instructions, self._taken)
         body = _template(names[0], found, sites[0], given)

@@ -217,9 +217,14 @@ def _pieces(
     shapes = statements.shapes
     for places in windows[1:]:
         for group in places.values():
+            before = {shapes[at - 1] for at in group}
+            if len(before) == 1 and 0 not in before:
+                continue  # one item earlier, they have more in common
             for at, like in pairwise(group):
-                if not shapes[at - 1] or shapes[at - 1] != shapes[like - 1]:
-                    yield from statements.whole(at, at + _common(ranks, at, like))
+                common = _common(ranks, at, like)
+                yield from statements.whole(at, at + common)
+                if common > like - at:  # one behind the other, which no site of the whole would leave room for
+                    yield from statements.whole(at, like)
     for at, end in enumerate(statements.last):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
             level = (end - at).bit_length() - 1

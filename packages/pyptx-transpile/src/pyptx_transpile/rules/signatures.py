@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.instructions.readings import readings
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.helpers import Argument, Parameter
 from pyptx_transpile.names import identifier
+from pyptx_transpile.outlined import Argument, Parameter
 from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Rewriting
 from pyptx_transpile.values import literal
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
-__all__ = ["Signature", "Site", "signature"]
+__all__ = ["Leaves", "Signature", "Site", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
 _LEAST_VECTOR = 3  # registers of a vector that is one argument
 MOST = 6  # arguments
+_FEW = 4  # sites that are looked at first
 _TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
 
 Key = tuple[object, ...]
@@ -40,15 +41,41 @@ class Site:
     leaves: tuple[Leaf, ...]
     vectors: tuple[tuple[int, int], ...]
 
-    @classmethod
-    def of(cls, names: Names, start: int, end: int) -> Site:
-        """Read the instructions of a slice."""
+
+class Leaves:
+    """The leaves of the instructions of a body; those that were asked for are kept."""
+
+    def __init__(self, names: Names) -> None:
+        """Read names as a body declares them."""
+        self._names = names
+        self._known: dict[int, Site] = {}
+
+    def site(self, start: int, end: int) -> Site:
+        """Return what a slice has."""
+        leaves: list[Leaf] = []
+        vectors: list[tuple[int, int]] = []
+        for at in range(start, end):
+            if self._names.body.instruction(at) is not None:
+                one = self._known.get(at) or self._read(at)
+                numbers = [-1] * (len(one.leaves) + 1)
+                for number, leaf in enumerate(one.leaves):
+                    numbers[number] = len(leaves)
+                    if leaf.declared is None or not start <= leaf.declared.at < end:
+                        leaves.append(leaf)
+                numbers[-1] = len(leaves)
+                vectors += [
+                    (numbers[first], numbers[last])
+                    for first, last in one.vectors
+                    if numbers[last] - numbers[first] == last - first
+                ]
+        return Site(tuple(leaves), tuple(vectors))
+
+    def _read(self, at: int) -> Site:
         leaves: list[Leaf] = []
         vectors: list[tuple[int, int]] = []
 
         def taken(leaf: Leaf) -> tree.Operand:
-            if leaf.declared is None or not start <= leaf.declared.at < end:
-                leaves.append(leaf)
+            leaves.append(leaf)
             return leaf.operand
 
         def vector(before: tree.Vector, _after: tree.Vector) -> tree.Operand:
@@ -59,11 +86,9 @@ class Site:
                 vectors.append((first, len(leaves)))
             return before
 
-        rewriting = Rewriting(names, taken, vector)
-        for at in range(start, end):
-            if names.body.instruction(at) is not None:
-                rewriting.instruction(at)
-        return cls(tuple(leaves), tuple(vectors))
+        Rewriting(self._names, taken, vector).parts(at)
+        site = self._known[at] = Site(tuple(leaves), tuple(vectors))
+        return site
 
 
 def _key(leaf: Leaf) -> Key:
@@ -192,6 +217,8 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signa
 
     `main` is the place of the instruction in the first site whose operands give the names.
     """
+    if len(sites) > _FEW and len(Columns(bodies[:_FEW], sites[:_FEW]).given()) > MOST:
+        return None  # what differs at some sites differs at all of them
     columns = Columns(bodies, sites)
     given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
     if not 0 < len(given) <= MOST:
