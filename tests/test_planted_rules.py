@@ -16,7 +16,7 @@ from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
 from pyptx_ir.syntax.style import learn, stripped
-from pyptx_transpile.plan import planned
+from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.rows import Row
 
 from .corpus_modules import BY_HAND, CORPUS, refused
@@ -36,6 +36,7 @@ WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
 SHARE, LEAST = (1, 300) if WHOLE else (12, 25)
 SITES = 3  # of a module at most
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
+CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # of an instruction, or of a function of the file
 Key = tuple[str, int, int]
 
 
@@ -82,7 +83,7 @@ class Mutant:
         return False
 
     def _renumbered(self, line: str) -> str:
-        found = list(NUMBER.finditer(line)) if "ptx." in line and '"' not in line else []
+        found = list(NUMBER.finditer(line)) if line.endswith(")") and '"' not in line else []
         if not found:
             return line
         one = self._chance.choice(found)
@@ -96,7 +97,7 @@ class Mutant:
     def _doubled(line: str) -> str:
         """Write a statement twice, if it is one that emits something."""
         text = line.strip()
-        if not text.startswith("ptx.inst.") or not text.endswith(")"):
+        if not CALL.match(text) or not text.endswith(")"):
             return line
         try:
             ast.parse(text)
@@ -110,7 +111,7 @@ def sites(path: Path, chance: random.Random) -> frozenset[Key]:
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, learn(tree)))
     rules = manager().sugar_rules()
-    keys = [claim.key for body in row.bodies() for claim in planned(body, rules).claims()]
+    keys = [claim.key for plan in ModulePlan(row, rules).plans.values() for claim in plan.claims()]
     return frozenset(chance.sample(keys, min(SITES, len(keys))))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.declarations import compressed_text, constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.page import Page
@@ -150,6 +151,10 @@ class BodyPrinter:
     def _operands(self, node: nodes.Instruction, predicate: str | None) -> list[str]:
         operands = [self.values.expression(each, node.opcode) for each in node.operands]
         return operands if predicate is None else [*operands, f"pred={predicate}"]
+
+    def is_assigned(self, register: tree.Operand) -> bool:
+        """Tell whether a register is an element of a bank of the body, to which an expression can be assigned."""
+        return isinstance(register, tree.Register) and self.registers.is_element(register.name)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
         """Return the predicate of a guard, or its opposite."""

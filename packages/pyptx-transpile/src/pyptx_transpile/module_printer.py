@@ -13,6 +13,7 @@ from pyptx_transpile.declarations import constant, function, kind, texts, variab
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
+from pyptx_transpile.outlined import called
 from pyptx_transpile.page import Page
 from pyptx_transpile.rows import Row, spelling_of
 from pyptx_transpile.sections import data_calls
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style import Style
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.names import Naming
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Constant, Plan
     from pyptx_transpile.rows import Body
 
@@ -57,6 +59,7 @@ class Part:
     page: Page
     body: Body | None = None
     plan: Plan | None = None
+    helper: Helper | None = None
 
     @property
     def claims(self) -> list[Claim | None]:
@@ -79,8 +82,9 @@ class Printed:
         texts = [self.head]
         function = False
         for part in self.parts:
-            texts += "\n\n" if function or part.body is not None else "\n", part.page.text()
-            function = part.body is not None
+            is_function = part.body is not None or part.helper is not None
+            texts += "\n\n" if function or is_function else "\n", part.page.text()
+            function = is_function
         return "".join([*texts, self.foot])
 
 
@@ -106,8 +110,14 @@ class ModulePrinter:
         self._symbols = Symbols(_banks(row))
         self._functions = _functions(row, self._symbols, kernel_name, naming)
 
+    def names(self) -> list[str]:
+        """Return the names of functions and variables in Python, and those of functions in PTX."""
+        return [*self._symbols.variables, *(identifier(self.row.items[at].function) for at in self._functions)]
+
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
+        helpers = list(called(plans))
+        self._symbols.variables |= {helper.name for helper in helpers}
         found = {body.start: body for body in self.row.bodies()}
         definitions = {
             start - 2: self._definition(start - 2, body, plans[start]) for start, body in found.items()
@@ -118,6 +128,8 @@ class ModulePrinter:
             if at in definitions:
                 if page.lines:
                     parts.append(Part(page))
+                parts += [self._helper(each) for each in helpers]
+                helpers = []
                 parts.append(definitions[at])
                 page, at = Page(), self.row.ends[at + 1] + 1
             elif isinstance(node := items[at].node, nodes.Section):
@@ -127,7 +139,7 @@ class ModulePrinter:
                 at += 1
         if page.lines:
             parts.append(Part(page))
-        claims = [claim for plan in plans.values() for claim in plan.claims()]
+        claims = [claim for plan in _all(plans) for claim in plan.claims()]
         if any("SPELLING" in claim.constants for claim in claims):
             parts.insert(0, self._spelling())
         if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
@@ -187,6 +199,11 @@ class ModulePrinter:
         for each in data_calls([node for item in items[at:end] if isinstance(node := item.node, nodes.SectionData)]):
             page.say(each)
         return end
+
+    def _helper(self, helper: Helper) -> Part:
+        page = Page()
+        helper.write(page, self._naming)
+        return Part(page, helper=helper)
 
     def _definition(self, at: int, body: Body, plan: Plan) -> Part:
         page, items = Page(), self.row.items
@@ -268,6 +285,12 @@ class ModulePrinter:
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
         alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:
+    """Yield the plans of bodies, and those of the helpers that they call."""
+    yield from plans.values()
+    yield from (helper.plan for helper in called(plans))
 
 
 def _assigned(constants: Mapping[str, Constant]) -> Part:

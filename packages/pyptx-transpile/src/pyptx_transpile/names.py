@@ -132,6 +132,10 @@ class Registers:
         held = self._held(name)
         return None if held is None or held[1] is None else (held[0], held[1])
 
+    def is_element(self, name: str) -> bool:
+        """Tell whether a register is an element of a bank that is declared here."""
+        return self.element(name) is not None
+
     def find(self, name: str) -> str | None:
         """Return the expression of a register; None if nothing declares it here."""
         known = self._known[-1]
@@ -148,7 +152,7 @@ class Registers:
             held = scope.get(name)
             if held is not None and held[1] is None:
                 return held
-            for stem, number in _numbered(name):
+            for stem, number in numbered(name):
                 held = scope.get(stem)
                 if held is not None and held[1] is not None and number < held[1]:
                     return held[0], number
@@ -157,7 +161,7 @@ class Registers:
 
 
 @lru_cache(maxsize=1 << 14)
-def _numbered(name: str) -> tuple[tuple[str, int], ...]:
+def numbered(name: str) -> tuple[tuple[str, int], ...]:
     """Return the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
     digits = len(name) - len(name.rstrip("0123456789"))
     splits = [(name[:-length], name[-length:]) for length in range(digits, 0, -1)]

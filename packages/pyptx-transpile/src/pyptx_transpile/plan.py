@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from pyptx_transpile.errors import RuleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.rows import Body
 
 DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20
@@ -38,7 +39,8 @@ class Claim:
     `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
     `opens` counts the blocks of Python that stand around these, `names` are variables that it binds, `constants` what
     of the file's own it reads (`SPELLING`), `shared` what it reads that rules bring. `loops` says that it is a loop,
-    `exits` at which label the code behind it begins, if `ptx.break_` may go there.
+    `exits` at which label the code behind it begins, if `ptx.break_` may go there. `helper` is the function that it
+    calls; then what other claims say of these items is left out.
     """
 
     rule: str
@@ -52,6 +54,7 @@ class Claim:
     shared: tuple[Constant, ...] = ()
     loops: bool = False
     exits: int | None = None
+    helper: Helper | None = None
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -100,14 +103,20 @@ class Plan:
     """The claims on one body that were accepted, as a tree."""
 
     def __init__(
-        self, body: Body, withdrawn: frozenset[tuple[str, int, int]], contested: frozenset[int] = frozenset()
+        self,
+        body: Body,
+        withdrawn: frozenset[tuple[str, int, int]],
+        contested: frozenset[int] = frozenset(),
+        calls: Sequence[Claim] = (),
     ) -> None:
         """Start with none; those of the keys `withdrawn` are not accepted.
 
         `contested` are labels that branches lead to which no claim can say, if one of these branches has the label.
+        `calls` are those of functions that stand for what the module has several times.
         """
-        self.contested = contested
+        self.body, self.contested = body, contested
         self.root = Slot(body.start, body.end, 0)
+        self.calls = calls
         self._items = body.items
         self._withdrawn = withdrawn
 
@@ -128,6 +137,8 @@ class Plan:
         inside = slot.claims[first:last]
         depth = slot.depth + claim.opens
         slots = tuple([Slot(start, end, depth) for start, end in claim.inner])
+        if claim.helper is not None and all(other.claim.end <= claim.end for other in inside):
+            inside = []
         for other in inside:
             holder = next((one for one in slots if one.start <= other.claim.start and other.claim.end <= one.end), None)
             if holder is None:
@@ -192,21 +203,32 @@ def _deepen(claims: Iterable[Placed], by: int) -> None:
             _deepen(slot.claims, by)
 
 
-def planned(body: Body, rules: Iterable[SugarRule], withdrawn: frozenset[tuple[str, int, int]] = frozenset()) -> Plan:
+def planned(
+    body: Body,
+    rules: Iterable[SugarRule],
+    withdrawn: frozenset[tuple[str, int, int]] = frozenset(),
+    calls: Sequence[Claim] = (),
+) -> Plan:
     """Ask the rules one after the other about a body; return what they may say."""
+    rules = tuple(rules)
     contested: frozenset[int] = frozenset()
     while True:
-        plan = Plan(body, withdrawn, contested)
+        plan = Plan(body, withdrawn, contested, calls)
         for rule in rules:
-            try:
-                for claim in rule.find(body, plan):
-                    plan.accept(claim)
-            except Exception as error:
-                hint = f"leave it out: --rules=-{rule.name}"
-                raise RuleError(f"the rule {rule.name!r} raises {type(error).__name__}: {error}", hint=hint) from error
+            ask(rule, plan)
         left = {
             jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None
         }
         if left <= contested:
             return plan
         contested |= left
+
+
+def ask(rule: SugarRule, plan: Plan) -> None:
+    """Let a plan accept what a rule claims."""
+    try:
+        for claim in rule.find(plan.body, plan):
+            plan.accept(claim)
+    except Exception as error:
+        hint = f"leave it out: --rules=-{rule.name}"
+        raise RuleError(f"the rule {rule.name!r} raises {type(error).__name__}: {error}", hint=hint) from error

@@ -22,14 +22,15 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
+from pyptx_transpile.outlined import called
 from pyptx_transpile.rows import Row, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.module_printer import Part, Printed
+    from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
 
@@ -38,7 +39,7 @@ Faults: TypeAlias = "dict[int, dict[Claim, str]]"
 
 Owned: TypeAlias = "list[tuple[Claim | None, Item]]"
 
-_FILE = "<printed>"
+_HEAD = "<printed>"
 
 
 class Proof:
@@ -47,6 +48,7 @@ class Proof:
     def __init__(self, row: Row, style: Style) -> None:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
         self._row, self._style = row, style
+        self._raising: set[Helper] = set()
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
@@ -54,12 +56,18 @@ class Proof:
         builder = self._begun(printed, names)
         found: Faults = {}
         ran: list[Part] = []
+        broken: dict[Helper, str] = {}
         for part in printed.parts:
-            wrong = _run(part, names)
-            if part.body is not None and wrong:
-                found[part.body.start] = wrong
+            error = _raised(part, names)
+            if error is None:
+                ran += [part] if part.body is not None else []
+            elif part.helper is not None:
+                broken[part.helper] = _reason(error)
             elif part.body is not None:
-                ran.append(part)
+                found[part.body.start] = {_claim_of(part, error): _reason(error)}
+            else:
+                raise ProofError("what was printed without any rule raises") from error
+        self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
             if isinstance(item.lead, UsualLead):  # which nobody has asked for
@@ -75,11 +83,24 @@ class Proof:
             raise ProofError("the printed Python emits another module, though each of its functions is right")
         return found
 
+    def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
+        """Find all calls of the helpers at fault: those that raise wherever they are called, at two places at least."""
+        calls = called({part.body.start: part.plan for part in printed.parts if part.body and part.plan})
+        returned = called({part.body.start: part.plan for part in ran if part.body and part.plan}).keys()
+        raised = [claim.helper for wrong in found.values() for claim in wrong if claim.helper is not None]
+        for helper in raised:
+            if helper not in returned and (helper in self._raising or raised.count(helper) > 1):
+                broken.setdefault(helper, f"{helper.name} raises")
+        self._raising |= set(raised)
+        for helper, reason in broken.items():
+            for start, claim in calls[helper]:
+                found.setdefault(start, {}).setdefault(claim, reason)
+
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
         """Run what begins the module, and return it; the facade that the file imports may not be installed."""
         names |= {"pyptx": SimpleNamespace(module=module, decompressed=decompressed), "Style": Style}
         try:
-            exec(compile(printed.opening, _FILE, "exec"), names)  # noqa: S102  what was printed here
+            exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  what was printed here
         except PyptxError as error:
             raise ProofError("the head of the module cannot be written") from error
         builder = names["module"]
@@ -98,26 +119,35 @@ def _equal(row: Row, other: Row) -> bool:
     )
 
 
-def _run(part: Part, names: dict[str, object]) -> dict[Claim, str]:
-    """Run a part; return the claim that raises."""
+def _file(part: Part) -> str:
+    """Return the file of a part, in which the trace and tracebacks count its lines."""
+    return f"<printed {part.body.start if part.body is not None else part.helper and part.helper.name}>"
+
+
+def _raised(part: Part, names: dict[str, object]) -> Exception | None:
+    """Run a part; return what it raises."""
     try:
-        exec(compile(part.page.text(), _FILE, "exec"), names)  # noqa: S102  what was printed here
-    except Exception as error:
-        line = error.lineno if isinstance(error, SyntaxError) else None
-        claim = _claim_at(part, error.__traceback__) if line is None else part.claims[line - 1]
-        if claim is None:
-            raise ProofError("what was printed without any rule raises") from error
-        return {claim: f"{type(error).__name__}: {error}"}
-    return {}
+        exec(compile(part.page.text(), _file(part), "exec"), names)  # noqa: S102  what was printed here
+    except Exception as error:  # noqa: BLE001  whatever a rule has printed
+        return error
+    return None
 
 
-def _claim_at(part: Part, traceback: TracebackType | None) -> Claim | None:
-    """Return the innermost claim among those of the lines that a traceback goes through."""
-    found: Claim | None = None
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _claim_of(part: Part, error: Exception) -> Claim:
+    """Return the innermost claim of a part among those of the lines that an error comes from."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    found = part.claims[line - 1] if line is not None else None
+    traceback = error.__traceback__ if line is None else None
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == _FILE:
+        if traceback.tb_frame.f_code.co_filename == _file(part):
             found = part.claims[traceback.tb_lineno - 1] or found
         traceback = traceback.tb_next
+    if found is None:
+        raise ProofError("what was printed without any rule raises") from error
     return found
 
 
@@ -162,5 +192,6 @@ def _wanted(body: Body, plan: Plan) -> Owned:
 
 def _emitted(part: Part, body: Body, places: Sequence[tuple[str, int] | None]) -> Owned:
     """Return the items that the lines of a body have emitted, each with the innermost claim that its line is of."""
-    owners = [None if place is None else part.claims[place[1] - 1] for place in places]
+    file = _file(part)
+    owners = [None if place is None or place[0] != file else part.claims[place[1] - 1] for place in places]
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))

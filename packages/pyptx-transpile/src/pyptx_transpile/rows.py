@@ -22,10 +22,19 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 class Row:
     """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
 
-    def __init__(self, module: nodes.Module, row: list[Item] | None = None) -> None:
-        """Lay the items of a module in a row, or take those that were laid."""
+    def __init__(
+        self,
+        module: nodes.Module,
+        row: list[Item] | None = None,
+        *,
+        spelled: dict[str, dict[str, str]] | None = None,
+    ) -> None:
+        """Lay the items of a module in a row, or take those that were laid.
+
+        `spelled` is how another one spells operations, of which it is a part.
+        """
         self.module = module
-        self._spelled: dict[str, dict[str, str]] | None = None
+        self._spelled = spelled
         self._derived: dict[Callable[[Row], object], object] = {}
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
@@ -72,11 +81,13 @@ class Body:
     """The body of a function: the items `start` to `end` of a row, its labels and its branches.
 
     `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside.
+    What declares registers of the body may begin in front of it, at `declared`.
     """
 
-    def __init__(self, row: Row, start: int, end: int) -> None:
+    def __init__(self, row: Row, start: int, end: int, *, declared: int | None = None) -> None:
         """Find the labels and the branches between two places."""
         self.row, self.start, self.end = row, start, end
+        self.declared = start if declared is None else declared
         self.items = row.items
         self.scopes: dict[int, int] = {}
         self.labels: dict[tuple[int, str], int] = {}

@@ -61,7 +61,7 @@ def banks_of(body: Body) -> Banks:
     """Return the banks of a body; those whose names a scope declares again are left out."""
     found: dict[str, tuple[str, int]] = {}
     hidden: set[str] = set()
-    for item in body.items[body.start : body.end]:
+    for item in body.items[body.declared : body.end]:
         if isinstance(item.node, nodes.RegisterDeclaration):
             for each in item.node.names:
                 if item.depth > 1 or each.count is None or each.name in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,21 +9,22 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.parser import collector_paused, parse
 from pyptx_ir.syntax.style import learnt
 from pyptx_transpile.errors import ProofError, RuleError
+from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.names import Naming
-from pyptx_transpile.plan import FaultyClaimError, planned
+from pyptx_transpile.plan import FaultyClaimError
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.special_registers import SPECIAL
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Plan
     from pyptx_transpile.proof import Faults
 
 _MOST_RAISING = 1_000  # claims of a module that raise while they are printed
@@ -63,12 +63,17 @@ class Transpiler:
         """Prepare to print a module that was parsed, by some rules."""
         self._style, row = learnt(module)
         self._row = Row(module, row)
-        self._rules: Sequence[SugarRule] = tuple(rules)
-        self._kernel_name, self._unchecked = kernel_name, unchecked
-        self._bodies = {body.start: body for body in self._row.bodies()}
-        self._plans: dict[int, Plan] = {start: planned(body, self._rules) for start, body in self._bodies.items()}
-        self._met = Counter(claim.rule for plan in self._plans.values() for claim in plan.claims())
-        self._keys: dict[int, frozenset[tuple[str, int, int]]] = dict.fromkeys(self._bodies, frozenset())
+        rules = tuple(rules)
+        self._printer = ModulePrinter(
+            self._row,
+            self._style,
+            self._row.items[-1].lead,
+            kernel_name=kernel_name,
+            unchecked=unchecked,
+            naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules),
+        )
+        self._plan = ModulePlan(self._row, rules, self._printer.names())
+        self._met = self._plan.claims()
         self._withdrawn: list[Withdrawn] = []
 
     def run(self, *, verify: bool = True) -> Transpiled:
@@ -80,37 +85,24 @@ class Transpiler:
             rounds += 1
             self._withdraw(faults, entirely=rounds >= _ROUNDS)
             printed = self._print()
-        applied = Counter(claim.rule for plan in self._plans.values() for claim in plan.claims())
-        return Transpiled(printed.text(), self._met, applied, tuple(self._withdrawn))
+        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn))
 
     def _print(self) -> Printed:
-        printer = ModulePrinter(
-            self._row,
-            self._style,
-            self._row.items[-1].lead,
-            kernel_name=self._kernel_name,
-            unchecked=self._unchecked,
-            naming=Naming(demangled=NAMES in self._rules, special=SPECIAL in self._rules),
-        )
         for _ in range(_MOST_RAISING):
             try:
-                return printer.printed(self._plans)
+                return self._printer.printed(self._plan.plans)
             except FaultyClaimError as fault:
                 self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> None:
         """Plan the bodies at fault again without the claims that were wrong, or without any rule."""
-        for start, wrong in faults.items():
-            body = self._bodies[start]
+        for wrong in faults.values():
             for claim, reason in wrong.items():
-                item = body.items[claim.start]
+                item = self._row.items[claim.start]
                 self._withdrawn.append(Withdrawn(claim.rule, item.function, item.canonical(), reason))
-            keys = self._keys[start] | {claim.key for claim in wrong}
-            if keys == self._keys[start]:
-                raise ProofError("a claim was withdrawn before")
-            self._keys[start] = keys
-            self._plans[start] = planned(body, () if entirely else self._rules, keys)
+        if not self._plan.withdraw(faults, entirely=entirely):
+            raise ProofError("a claim was withdrawn before")
 
 
 def transpile(

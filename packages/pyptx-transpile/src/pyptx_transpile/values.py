@@ -135,6 +135,11 @@ def special_register(name: str) -> str | None:
     return f"ptx.sreg({quoted(name)})"
 
 
+def literal(operand: tree.Immediate, opcode: tuple[str, ...]) -> str:
+    """Return what is written for a literal of an instruction."""
+    return number(operand.text, _bits(opcode))
+
+
 @lru_cache(maxsize=1 << 12)
 def _bits(opcode: tuple[str, ...]) -> int:
     """Return how many bits the floats have that an instruction's numbers are; 0 if they are integers."""

@@ -113,7 +113,7 @@ def _has_operator(one: Tree) -> bool:
 def statement(printer: BodyPrinter, one: Tree) -> None:
     """Print a statement, with what stands in the place of its sources."""
     node = printer.body.branch(one.at)
-    if one.operator is not None and not printer.body.deviates(one.at):
+    if one.operator is not None and not printer.body.deviates(one.at) and printer.is_assigned(node.operands[0]):
         printer.page.line(f"{printer.values.expression(node.operands[0])} = {_operation(printer, one, one.operator)}")
     elif one.inner:
         printer.page.say(_call(printer, one, printer.values.expression(node.operands[0])))

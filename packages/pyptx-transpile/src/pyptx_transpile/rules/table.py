@@ -8,6 +8,7 @@ from pyptx_transpile.rules.branches import IF
 from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
+from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
@@ -20,5 +21,5 @@ if TYPE_CHECKING:
 
 RULES: tuple[SugarRule, ...] = (
     *(NAMES, SPECIAL, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION),
-    *(REPEAT, EXPRESSION, NESTED),
+    *(REPEAT, FUNCTION, EXPRESSION, NESTED),
 )

@@ -1,0 +1,73 @@
+"""Which rule says which part of a module: the plans of its bodies, and the functions that several of them call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.outlined import called
+from pyptx_transpile.plan import ask, planned
+from pyptx_transpile.rules.functions import FUNCTION, Survey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Row
+
+Key = tuple[str, int, int]
+
+
+class ModulePlan:
+    """The plans of a module's bodies, by their starts; a body is planned again when claims on it are withdrawn."""
+
+    def __init__(self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = ()) -> None:
+        """Ask the rules; functions that are made do not get the `names` that others have."""
+        self._bodies = {body.start: body for body in row.bodies()}
+        self._rules = tuple(rules)
+        number = next((at for at, rule in enumerate(self._rules) if rule.name == FUNCTION.name), len(self._rules))
+        before, after = self._rules[:number], self._rules[number:]
+        self.plans: dict[int, Plan] = {start: planned(body, before) for start, body in self._bodies.items()}
+        self._calls: Mapping[int, Sequence[Claim]] = {}
+        if after:
+            self._calls = Survey(self.plans, (*before, *after[1:]), names).calls
+        for start, plan in self.plans.items():
+            plan.calls = self._calls.get(start, ())
+            for rule in after:
+                ask(rule, plan)
+        self._without: dict[int, frozenset[Key]] = dict.fromkeys(self._bodies, frozenset())
+        self._drop_few()
+
+    def claims(self) -> Counter[str]:
+        """Count the claims by their rules."""
+        return Counter(claim.rule for plan in self.plans.values() for claim in plan.claims())
+
+    def withdraw(self, claims: Mapping[int, Iterable[Claim]], *, entirely: bool = False) -> bool:
+        """Plan bodies again without some claims on them, or without any rule; tell whether that is anything new."""
+        changed = self._leave_out(claims, entirely=entirely)
+        self._drop_few()
+        return changed
+
+    def _leave_out(self, claims: Mapping[int, Iterable[Claim]], *, entirely: bool = False) -> bool:
+        changed = False
+        for start, wrong in claims.items():
+            without = self._without[start] | {claim.key for claim in wrong}
+            changed = changed or without != self._without[start]
+            self._without[start] = without
+            rules = () if entirely else self._rules
+            self.plans[start] = planned(self._bodies[start], rules, without, self._calls.get(start, ()))
+        return changed
+
+    def _drop_few(self) -> None:
+        """Leave out the calls of functions that have too few of them to be worth it."""
+        while few := self._few():
+            self._leave_out(few)
+
+    def _few(self) -> dict[int, list[Claim]]:
+        found: dict[int, list[Claim]] = {}
+        for helper, sites in called(self.plans).items():
+            if len(sites) < helper.least:
+                for start, claim in sites:
+                    found.setdefault(start, []).append(claim)
+        return found

@@ -1,0 +1,122 @@
+"""Functions at the head of a file that write what several places of it have: their parameters, and their calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.body_printer import BodyPrinter
+from pyptx_transpile.layout import call
+from pyptx_transpile.names import Registers, Symbols
+from pyptx_transpile.values import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyptx_transpile.names import Naming
+    from pyptx_transpile.page import Page
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a helper: its name, its annotation, and what is written for registers of the helper's body.
+
+    The registers of a list are elements of it, `list_at` has their numbers; that of another parameter is itself.
+    """
+
+    name: str
+    annotation: str
+    registers: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a call hands over: an operand, or the `count` registers of a bank from it on; `opcode` spells numbers."""
+
+    operand: tree.Operand
+    opcode: tuple[str, ...] = ()
+    count: int | None = None
+
+    def written(self, printer: BodyPrinter) -> str:
+        """Return the expression."""
+        if self.count is None:
+            return printer.values.expression(self.operand, self.opcode)
+        if not isinstance(self.operand, (tree.Register, tree.Symbol)):
+            raise TypeError(f"{self.operand!r} is no register")
+        element = printer.registers.element(self.operand.name)
+        if element is None:
+            raise LookupError(f"{self.operand.name} is of no bank")
+        return f"{element[0]}[{element[1]}:{element[1] + self.count}]"
+
+    def width(self) -> int:
+        """Return about how many columns it takes."""
+        match self.operand:
+            case tree.Immediate():
+                return len(literal(self.operand, self.opcode))
+            case tree.Register(name) | tree.Symbol(name):
+                return len(name) + (1 if self.count is None else len(f"[{self.count}:]") + len(name))
+            case _:
+                return len("f[128:256]")
+
+
+class _Bound(Registers):
+    """The registers of a helper's body: those of its parameters, and what it declares itself."""
+
+    def __init__(self, parameters: Iterable[Parameter]) -> None:
+        super().__init__(Symbols(()), 0)  # names of the module are text here
+        self._bound: dict[str, tuple[str, int | None]] = {}
+        for each in parameters:
+            self.reserve(each.name)
+            self._bound |= {register: (each.name, number) for register, number in each.registers.items()}
+
+    def element(self, name: str) -> tuple[str, int] | None:
+        variable, number = self._bound.get(name, ("", None))
+        return (variable, number) if number is not None else super().element(name)
+
+    def is_element(self, name: str) -> bool:
+        return name not in self._bound and super().is_element(name)
+
+    def find(self, name: str) -> str | None:
+        bound = self._bound.get(name)
+        if bound is None:
+            return super().find(name)
+        return bound[0] if bound[1] is None else f"{bound[0]}[{bound[1]}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Helper:
+    """A function that writes the statements of `body`, by a plan; `says` is its docstring.
+
+    It is worth it if it has `least` calls.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    says: str
+    body: Body
+    plan: Plan
+    least: int = 1
+
+    def write(self, page: Page, naming: Naming) -> None:
+        """Print the definition."""
+        given = [f"{each.name}: {each.annotation}" for each in self.parameters]
+        with page.block(call(f"def {self.name}", given), behind=" -> None"):
+            page.line(f'"""{self.says}"""')
+            BodyPrinter(self.body, self.plan, page, _Bound(self.parameters), naming).print()
+
+    def write_call(self, printer: BodyPrinter, arguments: Iterable[Argument]) -> None:
+        """Print a call."""
+        printer.page.say(call(self.name, [each.written(printer) for each in arguments]))
+
+
+def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Claim]]]:
+    """Return the helpers that bodies call, in the order of their first calls, with those and the bodies' starts."""
+    found: dict[Helper, list[tuple[int, Claim]]] = {}
+    for start, plan in plans.items():
+        for claim in plan.claims():
+            if claim.helper is not None:
+                found.setdefault(claim.helper, []).append((start, claim))
+    return found

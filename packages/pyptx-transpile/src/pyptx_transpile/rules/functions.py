@@ -1,0 +1,220 @@
+"""Sequences that occur several times, in one body or in several: one function, and a call at each place.
+
+What stands in a scope of inline assembly is such a sequence as a rule. The first place gives the function its body: a
+body like others, which the other rules read, with parameters in the place of what differs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.names import identifier
+from pyptx_transpile.outlined import Helper
+from pyptx_transpile.names import Naming
+from pyptx_transpile.page import Page
+from pyptx_transpile.plan import Claim, planned
+from pyptx_transpile.rows import Body, Row
+from pyptx_transpile.rules.function_names import docstring, main, stem
+from pyptx_transpile.rules.sequences import repeated
+from pyptx_transpile.rules.signatures import Leaves, signature
+from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Names, Rewriting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.outlined import Argument
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rules.sequences import Repeated
+    from pyptx_transpile.rules.signatures import Signature, Site
+
+__all__ = ["FUNCTION", "Survey"]
+
+_LEAST = 3  # instructions
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
+_AROUND = 2  # lines of a function around its body: its name and its docstring
+_LEAST_OF_SCOPE = 2  # instructions
+_LINES_OF_CLAIM = 3  # by estimate: of what another rule says
+_WIDTH = 100  # columns of a call that takes one line
+
+
+def find(_body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield the calls that were found for a body when all of them were looked at."""
+    yield from plan.calls
+
+
+def _least(helper: Helper, calls: Sequence[int]) -> int | None:
+    """Return how many calls make a function worth its lines, if calls take so many as these; None if none do."""
+    page = Page()
+    helper.write(page, Naming())
+    lines = len(page.lines)
+    gained = (lines - _AROUND) * len(calls) - sum(calls)
+    if gained <= 0:
+        return None
+    wanted = lines + (_LEAST_SAVED_BY_SCOPE if _is_scope(helper.body) else _LEAST_SAVED)
+    return max(2, -(-wanted * len(calls) // gained))
+
+
+def _is_scope(body: Body) -> bool:
+    """Tell whether a body is one scope, as one asm statement leaves it."""
+    return body.row.ends.get(body.start) == body.end - 1
+
+
+class Survey:
+    """Looks for sequences in all bodies of a module."""
+
+    def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
+        """Look, by what other rules say of the bodies; names that are `taken` are not given again."""
+        self._starts, self._rules = sorted(plans), rules
+        self._names = {start: Names(plan.body) for start, plan in plans.items()}
+        self._leaves = {start: Leaves(names) for start, names in self._names.items()}
+        self._taken = list(taken)
+        self.calls: dict[int, list[Claim]] = {}
+        """The calls by the starts of bodies."""
+        if plans:
+            size = len(next(iter(plans.values())).body.items)
+            repeated(plans, self._names, size, _Estimate(plans, size).saved, self._take)
+
+    def _take(self, found: Repeated) -> bool:
+        """Make a function of a sequence; tell whether that saves enough, and reads well."""
+        names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
+        bodies = [each.body for each in names]
+        leaves = [self._leaves[each.start] for each in bodies]
+        sites = [each.site(at, at + found.length) for each, at in zip(leaves, found.sites, strict=True)]
+        places = [at for at in range(found.sites[0], found.sites[0] + found.length) if bodies[0].instruction(at)]
+        instructions = [bodies[0].branch(at) for at in places]
+        given = signature(bodies, sites, places[main(instructions)])
+        is_scope = bodies[0].row.ends.get(found.sites[0]) == found.sites[0] + found.length - 1
+        if given is None or not (is_scope or len(given.parameters) <= len(instructions) >= _LEAST):
+            return False
+        name = _name(instructions, self._taken)
+        body = _template(names[0], found, sites[0], given)
+        helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
+        least = _least(helper, [_width(name, each) for each in given.arguments])
+        if least is None or len(sites) < least:
+            return False
+        helper = replace(helper, least=least)
+        self._taken.append(name)
+        for one, site, arguments in zip(bodies, found.sites, given.arguments, strict=True):
+            claim = _call(helper, site, site + found.length, arguments)
+            self.calls.setdefault(one.start, []).append(claim)
+        return True
+
+
+def _name(instructions: Sequence[nodes.Instruction], taken: Sequence[str]) -> str:
+    """Return a name that is not taken, with a type or a number if there is another one like it."""
+    plain = identifier(stem(instructions))
+    more = f"{plain}_{instructions[main(instructions)].opcode[-1]}"
+    return plain if plain not in taken else identifier(more, taken)
+
+
+def _width(name: str, arguments: Sequence[Argument]) -> int:
+    """Return about how many lines a call takes."""
+    return 1 if len(name) + sum(each.width() + 2 for each in arguments) <= _WIDTH else 1 + len(arguments)
+
+
+def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        helper.write_call(printer, arguments)
+
+    return Claim("function", start, end, write, opens=0, names=(helper.name,), helper=helper)
+
+
+class _Estimate:
+    """About how many lines are saved by a function, before it is made."""
+
+    def __init__(self, plans: Mapping[int, Plan], size: int) -> None:
+        """Count lines and instructions up to each item."""
+        lines, counts = [0.0] * (size + 1), [0] * (size + 1)
+        for plan in plans.values():
+            for at in range(plan.body.start, plan.body.end):
+                lines[at + 1] = (plan.body.items[at].kind != "}") + plan.body.deviates(at)
+                counts[at + 1] = plan.body.instruction(at) is not None
+            for claim in plan.claims():
+                if not claim.inner and claim.end > claim.start + 1:
+                    share = _LINES_OF_CLAIM / (claim.end - claim.start)
+                    lines[claim.start + 1 : claim.end + 1] = [share] * (claim.end - claim.start)
+        self._lines, self._counts = list(accumulate(lines)), list(accumulate(counts))
+
+    def saved(self, start: int, length: int, count: int) -> float:
+        """Return the lines that are saved where a sequence has so many sites; 0 for one that is no function."""
+        end = start + length
+        if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
+            return 0
+        lines = self._lines[end] - self._lines[start]
+        return max((count - 1) * lines - count - _AROUND, 0)
+
+
+def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Body:
+    """Return a body that has the statements of the first site, with registers for the parameters."""
+    start, end = found.sites[0], found.sites[0] + found.length
+    replaced = iter(given.names)
+
+    def change(leaf: Leaf) -> tree.Operand:
+        if leaf.declared is not None and start <= leaf.declared.at < end:
+            return leaf.operand
+        name = next(replaced)
+        return leaf.operand if name is None else tree.Register(name)
+
+    def vector(_before: tree.Vector, after: tree.Vector) -> tree.Operand:
+        first = after.elements[0] if after.elements else None
+        whole = given.whole.get(first.name) if isinstance(first, tree.Register) else None
+        return after if whole is None else tree.Register(whole)
+
+    rewriting = Rewriting(names, change, vector)
+    statements = _statements(names.body, start, end, rewriting)
+    declarations = _declarations(site, given)
+    function = nodes.Function("func", "", body=nodes.Block((*declarations, *statements)))
+    row = Row(nodes.Module((function,)), spelled=names.body.row.spelled())
+    return Body(row, 2 + len(declarations), row.ends[1], declared=2)
+
+
+def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[nodes.Statement]:
+    """Return the statements of a slice with other leaves."""
+    found: list[nodes.Statement] = []
+    at = start
+    while at < end:
+        item = body.items[at]
+        if item.kind == "{":
+            close = body.row.ends[at]
+            inner = _statements(body, at + 1, close, rewriting)
+            found.append(nodes.Block(tuple(inner), lead=item.lead, close_lead=body.items[close].lead))
+            at = close
+        elif isinstance(item.node, nodes.Instruction):
+            found.append(rewriting.instruction(at))
+        elif item.node is not None:
+            found.append(item.node)
+        at += 1
+    return found
+
+
+def _declarations(site: Site, given: Signature) -> list[nodes.RegisterDeclaration]:
+    """Return what declares the registers for the parameters, as banks of the types that they have at a site."""
+    banks: dict[str, tuple[str, int]] = {}
+    for leaf, name in zip(site.leaves, given.names, strict=True):
+        if name is not None and leaf.type not in {NUMBER, SYMBOL}:
+            bank, _, number = name.rpartition("$")
+            banks[f"{bank}$"] = leaf.type, max(int(number) + 1, banks.get(f"{bank}$", ("", 0))[1])
+    return [
+        nodes.RegisterDeclaration(kind, (nodes.RegisterName(bank, count),)) for bank, (kind, count) in banks.items()
+    ]
+
+
+FUNCTION = SugarRule(
+    name="function",
+    summary="a sequence that occurs several times, in scopes of inline assembly for example: a function, and calls",
+    before="\n\t".join(
+        [
+            f"{{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %r{at}, 0;\n\t@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n\t}}"
+            for at in (1, 2, 3)
+        ]
+    ),
+    after="shfl_idx(r[1], r[0])\nshfl_idx(r[2], r[0])\nshfl_idx(r[3], r[0])",
+    find=find,
+)

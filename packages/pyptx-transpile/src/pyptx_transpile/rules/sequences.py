@@ -1,0 +1,262 @@
+"""Sequences of statements that a module has several times, equal but for their leaves.
+
+Statements are numbered by their shapes. Ranks of windows whose lengths are powers of two tell sequences apart at once,
+as in the construction of suffix arrays by doubling; places of one rank that follow each other, compared as far as they
+are equal, give the candidates. Those that save most are taken first, at all places that are still free.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import nodes
+from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.shapes import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body
+    from pyptx_transpile.shapes import Names
+
+__all__ = ["Repeated", "repeated"]
+
+_LEVELS = 7  # so that a sequence has less than 256 items
+_LEAST_ITEMS = 3
+_MOST_LENGTHS = 16  # of the candidates that begin with one window
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # what a scope holds, and is not without it
+_KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A sequence of `length` items, and the places at which it begins, in the order of the module."""
+
+    length: int
+    sites: tuple[int, ...]
+
+
+class Statements:
+    """The items of a module's bodies: `shapes` are equal where statements are but for their leaves, 0 for none's.
+
+    A sequence has all of the items from `first[at]` to before `last[at]`, if it has the item `at`.
+    """
+
+    def __init__(self, plans: Mapping[int, Plan], names: Mapping[int, Names], size: int) -> None:
+        """Give numbers to the items of bodies; what claims say cannot be taken apart."""
+        self.shapes = [0] * size
+        self.first, self.last = list(range(size)), list(range(1, size + 1))
+        known: dict[Hashable, int] = {}
+        for plan in plans.values():
+            self._number(names[plan.body.start], known)
+            for jump in plan.body.jumps:
+                self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
+            for claim in plan.claims():
+                for at in _own(claim):
+                    self._bind(at, claim.start, claim.end)
+
+    def _number(self, names: Names, known: dict[Hashable, int]) -> None:
+        body, shapes = names.body, Shapes(names)
+        for at in range(body.start, body.end):
+            scope = body.scopes[at]
+            if body.items[at].kind == "{":
+                self._join(at, body.row.ends[at] + 1)
+            elif isinstance(body.items[at].node, _NAMING) and scope >= body.start:
+                self._bind(at, scope, body.row.ends[scope] + 1)
+            what = _shape(body, at, shapes)
+            if what is not None:
+                self.shapes[at] = known.setdefault(what, len(known) + 1)
+
+    def _join(self, start: int, end: int) -> None:
+        """Keep the first and the last item of a slice together."""
+        self._bind(start, start, end)
+        self._bind(end - 1, start, end)
+
+    def _bind(self, at: int, start: int, end: int) -> None:
+        self.first[at] = min(self.first[at], start)
+        self.last[at] = max(self.last[at], end)
+
+    def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a slice that take nothing apart."""
+        begin = start
+        for at in range(start, end):
+            if self.first[at] < begin or self.last[at] > end:
+                if at > begin:
+                    yield begin, at
+                begin = at + 1
+        if end > begin:
+            yield begin, end
+
+
+def _own(claim: Claim) -> Iterator[int]:
+    at = claim.start
+    for start, end in claim.inner:
+        yield from range(at, start)
+        at = end
+    yield from range(at, claim.end)
+
+
+def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
+    """Return what an item is but for its leaves; None for what belongs to the function: its labels and registers."""
+    item = body.items[at]
+    node = item.node
+    own = item.lead, spelling_of(item)
+    if item.kind in {"{", "}"}:
+        return item.kind, own
+    if not isinstance(node, _KINDS):
+        return None
+    if isinstance(node, nodes.Instruction):
+        return None if _is_of_function(body, at, node) else (shapes.shape(at), own)
+    return None if item.depth == 1 and not isinstance(node, nodes.Loc) else (node, own)
+
+
+def _is_of_function(body: Body, at: int, node: nodes.Instruction) -> bool:
+    """Tell whether an instruction reads a parameter of the function, or leaves it, or goes to one of its labels."""
+    if node.opcode[0] in {"bra", "brx", "ret", "exit"}:
+        jump = body.jump_at(at)
+        return jump is None or body.items[jump.target].depth == 1
+    return node.opcode[:2] in {("ld", "param"), ("st", "param")} and body.items[at].depth == 1
+
+
+def repeated(
+    plans: Mapping[int, Plan],
+    names: Mapping[int, Names],
+    size: int,
+    saved: Callable[[int, int, int], float],
+    taken: Callable[[Repeated], bool],
+) -> None:
+    """Hand over the sequences that are worth it, those that save most first; no two of them have an item in common.
+
+    `saved` says how many lines are saved, from the start of a sequence, its length and how often it occurs; none if it
+    is not positive. `taken` is handed a sequence, and tells whether its places are no longer free.
+    """
+    statements = Statements(plans, names, size)
+    ranks = _ranks(statements.shapes)
+    windows = [_places(rank) for rank in ranks]
+    free = bytearray(b"\1") * size
+
+    def sites(start: int, length: int) -> tuple[int, ...]:
+        return tuple(_sites(statements, ranks, windows, free, start, length))
+
+    heap: list[tuple[float, int, int]] = []
+    for start, length in _candidates(statements, ranks, windows):
+        worth = saved(start, length, len(sites(start, length)))
+        if worth > 0:
+            heap.append((-worth, start, length))
+    heapq.heapify(heap)
+    while heap:
+        promised, start, length = heapq.heappop(heap)
+        found = sites(start, length)
+        worth = saved(start, length, len(found)) if len(found) > 1 else 0
+        if worth < -promised:
+            if worth > 0:
+                heapq.heappush(heap, (-worth, start, length))
+            continue
+        if taken(Repeated(length, found)):
+            for site in found:
+                free[site : site + length] = bytes(length)
+
+
+def _ranks(shapes: Sequence[int]) -> list[list[int]]:
+    """Return, by level, a number for the window of `2**level` items at each place; 0 for one that occurs once."""
+    ranks = [_counted(list(shapes))]
+    for level in range(_LEVELS):
+        half, rank = 1 << level, ranks[-1]
+        pairs: dict[tuple[int, int], int] = {}
+        wider = [0] * len(rank)
+        for at in range(len(rank) - half):
+            if rank[at] and rank[at + half]:
+                wider[at] = pairs.setdefault((rank[at], rank[at + half]), len(pairs) + 1)
+        ranks.append(_counted(wider))
+    return ranks
+
+
+def _counted(rank: list[int]) -> list[int]:
+    """Return ranks without those that occur once."""
+    counts: defaultdict[int, int] = defaultdict(int)
+    for each in rank:
+        counts[each] += 1
+    return [each if counts[each] > 1 else 0 for each in rank]
+
+
+def _places(rank: Sequence[int]) -> dict[int, list[int]]:
+    """Return the places of each rank."""
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for at, each in enumerate(rank):
+        if each:
+            places[each].append(at)
+    return places
+
+
+def _candidates(
+    statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the starts and the lengths of sequences that may occur several times, each once."""
+    seen: defaultdict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
+    for start, end in _pieces(statements, ranks, windows):
+        length = end - start
+        level = length.bit_length() - 1
+        if length < _LEAST_ITEMS:
+            continue
+        key = length, ranks[level][end - (1 << level)]
+        others = seen[level, ranks[level][start]]
+        if key not in others and len(others) < _MOST_LENGTHS:
+            others.add(key)
+            yield start, length
+
+
+def _pieces(
+    statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the slices that two places have in common, as far as they go, and those of whole scopes."""
+    shapes = statements.shapes
+    for places in windows[1:]:
+        for group in places.values():
+            before = {shapes[at - 1] for at in group}
+            if len(before) == 1 and 0 not in before:
+                continue  # one item earlier, they have more in common
+            for at, like in pairwise(group):
+                common = _common(ranks, at, like)
+                yield from statements.whole(at, at + common)
+                if common > like - at:  # one behind the other, which no site of the whole would leave room for
+                    yield from statements.whole(at, like)
+    for at, end in enumerate(statements.last):
+        if end > at + 1 and statements.first[at] == at and shapes[at]:
+            level = (end - at).bit_length() - 1
+            if level < len(ranks) and ranks[level][at] and ranks[level][end - (1 << level)]:
+                yield at, end
+
+
+def _common(ranks: Sequence[Sequence[int]], at: int, like: int) -> int:
+    """Return how many items from two places on are equal, up to the most that a sequence has."""
+    length = 0
+    for level in range(len(ranks) - 1, -1, -1):
+        rank = ranks[level]
+        if like + length < len(rank) and rank[at + length] and rank[at + length] == rank[like + length]:
+            length += 1 << level
+    return length
+
+
+def _sites(
+    statements: Statements,
+    ranks: Sequence[Sequence[int]],
+    windows: Sequence[Mapping[int, Sequence[int]]],
+    free: bytearray,
+    start: int,
+    length: int,
+) -> Iterator[int]:
+    """Yield where a sequence stands and nothing else has been taken, without those that overlap one before."""
+    level = length.bit_length() - 1
+    behind = length - (1 << level)
+    wanted, end = ranks[level][start + behind], 0
+    for at in windows[level][ranks[level][start]]:
+        if at < end or ranks[level][at + behind] != wanted or not all(free[at : at + length]):
+            continue
+        if next(statements.whole(at, at + length), None) == (at, at + length):
+            yield at
+            end = at + length

@@ -1,0 +1,300 @@
+"""What a function for a repeated sequence is handed: what differs from place to place, as few arguments as read well.
+
+Registers of a bank that follow each other at each place are one list; a vector is one argument.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.instructions.readings import readings
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.names import identifier
+from pyptx_transpile.outlined import Argument, Parameter
+from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Rewriting
+from pyptx_transpile.values import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyptx_transpile.rows import Body
+    from pyptx_transpile.shapes import Names
+
+__all__ = ["Leaves", "Signature", "Site", "signature"]
+
+_LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
+_LEAST_VECTOR = 3  # registers of a vector that is one argument
+MOST = 6  # arguments
+_FEW = 4  # sites that are looked at first
+_TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place of a sequence: the leaves that it does not declare itself, and the slices of them that are vectors."""
+
+    leaves: tuple[Leaf, ...]
+    vectors: tuple[tuple[int, int], ...]
+
+
+class Leaves:
+    """The leaves of the instructions of a body; those that were asked for are kept."""
+
+    def __init__(self, names: Names) -> None:
+        """Read names as a body declares them."""
+        self._names = names
+        self._known: dict[int, Site] = {}
+
+    def site(self, start: int, end: int) -> Site:
+        """Return what a slice has."""
+        leaves: list[Leaf] = []
+        vectors: list[tuple[int, int]] = []
+        for at in range(start, end):
+            if self._names.body.instruction(at) is not None:
+                one = self._known.get(at) or self._read(at)
+                numbers = [-1] * (len(one.leaves) + 1)
+                for number, leaf in enumerate(one.leaves):
+                    numbers[number] = len(leaves)
+                    if leaf.declared is None or not start <= leaf.declared.at < end:
+                        leaves.append(leaf)
+                numbers[-1] = len(leaves)
+                vectors += [
+                    (numbers[first], numbers[last])
+                    for first, last in one.vectors
+                    if numbers[last] - numbers[first] == last - first
+                ]
+        return Site(tuple(leaves), tuple(vectors))
+
+    def _read(self, at: int) -> Site:
+        leaves: list[Leaf] = []
+        vectors: list[tuple[int, int]] = []
+
+        def taken(leaf: Leaf) -> tree.Operand:
+            leaves.append(leaf)
+            return leaf.operand
+
+        def vector(before: tree.Vector, _after: tree.Vector) -> tree.Operand:
+            first = len(leaves) - len(before.elements)
+            if first >= 0 and all(
+                one.operand is each for one, each in zip(leaves[first:], before.elements, strict=True)
+            ):
+                vectors.append((first, len(leaves)))
+            return before
+
+        Rewriting(self._names, taken, vector).parts(at)
+        site = self._known[at] = Site(tuple(leaves), tuple(vectors))
+        return site
+
+
+def _key(leaf: Leaf) -> Key:
+    """Return what leaves at one place have in common if they are one argument."""
+    if leaf.declared is not None:
+        return leaf.declared.name, leaf.declared.number, leaf.declared.at
+    if isinstance(leaf.operand, tree.Immediate):
+        return (literal(leaf.operand, leaf.opcode),)
+    return (leaf.operand.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Columns of leaves that are one argument: a list of registers of a bank, of `width`; else one leaf or a vector."""
+
+    columns: tuple[int, ...]
+    offsets: tuple[int, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many registers a list has, with those that nothing reads or writes."""
+        return self.offsets[-1] + 1 if self.offsets else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of a helper, and the arguments of each site.
+
+    `names` are those of the registers that stand for the leaves of the first site, None where the leaf stays; `whole`
+    that of the register for a vector, by the one of its first element.
+    """
+
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[tuple[Argument, ...], ...]
+    names: tuple[str | None, ...]
+    whole: Mapping[str, str]
+
+
+class Columns:
+    """The leaves of all sites: those that are equal to each other at each site are one column."""
+
+    def __init__(self, bodies: Sequence[Body], sites: Sequence[Site]) -> None:
+        """Compare the leaves of sites of one shape, which are in these bodies."""
+        self.bodies, self.sites = bodies, sites
+        known: dict[tuple[Key, ...], int] = {}
+        self.of: list[int] = []
+        self.rows: list[tuple[Leaf, ...]] = []
+        self.keys: list[tuple[Key, ...]] = []
+        for row in zip(*[site.leaves for site in sites], strict=True):
+            keys = tuple([_key(leaf) for leaf in row])
+            column = known.setdefault(keys, len(known))
+            self.of.append(column)
+            if column == len(self.rows):
+                self.rows.append(row)
+                self.keys.append(keys)
+
+    def given(self) -> list[Given]:
+        """Return the arguments, as few as may be."""
+        open_ = [column for column in dict.fromkeys(self.of) if self._differs(column)]
+        vectors = list(self._vectors())
+        inside = {column for vector in vectors for column in vector}
+        others = [column for column in open_ if column not in inside]
+        ways = [[*map(Given, vectors), *self._lists(others, least, step)] for least, step in _LISTS]
+        return next((given for given in ways if len(given) <= MOST), ways[-1])
+
+    def _differs(self, column: int) -> bool:
+        """Tell whether a column is an argument: numbers and symbols that are the same everywhere are none."""
+        return self.rows[column][0].declared is not None or len(set(self.keys[column])) > 1
+
+    def _vectors(self) -> Iterator[tuple[int, ...]]:
+        """Yield the vectors of whose registers nothing else has any."""
+        found = [tuple(self.of[first:end]) for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR]
+        uses: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
+        for vector in found:
+            for column in vector:
+                uses[column].add(vector)
+        within = {
+            at for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR for at in range(first, end)
+        }
+        alone = {column for at, column in enumerate(self.of) if at not in within}
+        for vector in dict.fromkeys(found):
+            registers = all(self.rows[column][0].declared is not None for column in vector)
+            if registers and all(len(uses[column]) == 1 and column not in alone for column in vector):
+                yield vector
+
+    def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[Given]:
+        """Yield the columns as lists where at least so many registers follow each other, else one by one."""
+        tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
+        for column in columns:
+            tied[self._tie(column)].append((self._number(column), column))
+        for key, members in tied.items():
+            run: list[tuple[int, int]] = []
+            for member in sorted(members) if key is not None else ():
+                if run and member[0] - run[-1][0] > step:
+                    yield from _run(run, least)
+                    run = []
+                run.append(member)
+            yield from _run(run, least)
+        yield from (Given((column,)) for _, column in tied[None])
+
+    def _tie(self, column: int) -> object:
+        """Return what columns have in common whose registers have the same distance everywhere; None without a bank."""
+        banks: list[object] = []
+        first = self.rows[column][0].declared
+        for leaf in self.rows[column]:
+            if first is None or first.number is None or leaf.declared is None or leaf.declared.number is None:
+                return None
+            banks += leaf.declared.name, leaf.declared.at, leaf.declared.number - first.number
+        return tuple(banks)
+
+    def _number(self, column: int) -> int:
+        declared = self.rows[column][0].declared
+        return 0 if declared is None or declared.number is None else declared.number
+
+
+def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
+    """Yield registers that follow each other as a list, or one by one if they are too few."""
+    if len(run) < least:
+        yield from (Given((column,)) for _, column in run)
+    else:
+        yield Given(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
+
+
+def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signature | None:
+    """Return the parameters and the arguments of sites; None if there are too many, or nothing is handed over.
+
+    `main` is the place of the instruction in the first site whose operands give the names.
+    """
+    if len(sites) > _FEW and len(Columns(bodies[:_FEW], sites[:_FEW]).given()) > MOST:
+        return None  # what differs at some sites differs at all of them
+    columns = Columns(bodies, sites)
+    given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
+    if not 0 < len(given) <= MOST:
+        return None
+    parameters: list[Parameter] = []
+    names: dict[int, str] = {}
+    whole: dict[str, str] = {}
+    for each in given:
+        name = identifier(_wanted(columns, each, main), (*_TAKEN, *(one.name for one in parameters)))
+        stem = f"%{name}$"
+        numbers = each.offsets or range(len(each.columns))
+        names |= {column: f"{stem}{number}" for column, number in zip(each.columns, numbers, strict=True)}
+        is_vector = not each.offsets and len(each.columns) > 1
+        if is_vector:
+            whole[f"{stem}0"] = stem
+        alone: dict[str, int | None] = {stem if is_vector else f"{stem}0": None}
+        registers = {f"{stem}{number}": number for number in each.offsets} or alone
+        parameters.append(Parameter(name, _annotation(columns, each), registers))
+    arguments = [tuple([_argument(columns, each, site) for each in given]) for site in range(len(sites))]
+    return Signature(tuple(parameters), tuple(arguments), tuple([names.get(column) for column in columns.of]), whole)
+
+
+def _argument(columns: Columns, given: Given, site: int) -> Argument:
+    leaves = [columns.rows[column][site] for column in given.columns]
+    first = leaves[0]
+    if given.offsets:
+        return Argument(first.operand, count=given.width)
+    if len(leaves) == 1:
+        return Argument(first.operand, first.opcode)
+    return Argument(tree.Vector(tuple([leaf.operand for leaf in leaves])), first.opcode)
+
+
+def _annotation(columns: Columns, given: Given) -> str:
+    column, *others = given.columns
+    if others:
+        return "list[reg.Reg]"
+    first = columns.rows[column][0]
+    if first.declared is not None:
+        return "reg.Reg"
+    texts = [str(key[0]) for key in columns.keys[column]] if first.type == NUMBER else ["''"]
+    kinds = {"str" if text[0] in "\"'" else "float" if set(text) & set(".en") else "int" for text in texts}
+    return " | ".join(sorted(kinds))
+
+
+def _uses(columns: Columns, given: Given) -> Iterator[Leaf]:
+    """Yield the leaves of the first site that an argument stands for, in the order of the text."""
+    wanted = set(given.columns)
+    return (leaf for leaf, column in zip(columns.sites[0].leaves, columns.of, strict=True) if column in wanted)
+
+
+def _order(columns: Columns, given: Given, main: int) -> tuple[int, int, int]:
+    """Return what sorts arguments: those of the main instruction in its order, then the others in that of the text."""
+    uses = list(_uses(columns, given))
+    in_main = [leaf.number for leaf in uses if leaf.at == main and leaf.number is not None]
+    return (0, in_main[0], 0) if in_main else (1, uses[0].at, uses[0].number or 0)
+
+
+def _wanted(columns: Columns, given: Given, main: int) -> str:
+    """Return the name that a parameter should have: a list's is its bank's, others are called as in the manual."""
+    uses = list(_uses(columns, given))
+    leaf = next((each for each in uses if each.at == main), uses[0])
+    if given.offsets and leaf.declared is not None:
+        return leaf.declared.name
+    if leaf.type == SYMBOL:
+        return "symbol"
+    role = "p" if leaf.number is None else _role(columns.bodies[0].branch(leaf.at), leaf)
+    if leaf.type == NUMBER and len(role) == 1:
+        return "number"
+    return role
+
+
+def _role(node: nodes.Instruction, leaf: Leaf) -> str:
+    """Return what the manual calls the operand that a leaf is of."""
+    operand = node.operands[leaf.number or 0]
+    if leaf.type == NUMBER and isinstance(operand, tree.Address):
+        return "offset"
+    reading = next(readings(node), None)
+    names = () if reading is None else tuple(reading.operands)
+    return names[leaf.number or 0] if len(names) == len(node.operands) else "a"

@@ -1,0 +1,216 @@
+"""What statements are but for their registers, numbers and symbols: their leaves.
+
+Statements of one shape have as many leaves, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.names import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from pyptx_transpile.rows import Body
+
+NUMBER, SYMBOL = "number", "symbol"
+_FIXED = frozenset({"bra", "brx", "call"})  # whose symbols are labels and functions
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What declares a register: a bank, and its number there, or itself, and then without a number; its type.
+
+    `at` is the place, `is_inner` tells whether it is in a scope inside the body.
+    """
+
+    name: str
+    number: int | None
+    type: str
+    at: int
+    is_inner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A register, number or symbol of the instruction at a place; `number` is that of its operand, None for a guard.
+
+    `type` is that of a register, `NUMBER` or `SYMBOL`; `opcode` spells numbers, those of addresses are spelt without.
+    """
+
+    type: str
+    operand: tree.Register | tree.Symbol | tree.Immediate
+    at: int
+    number: int | None
+    opcode: tuple[str, ...]
+    declared: Declared | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which operand of the instruction at a place, and the opcode that spells its numbers."""
+
+    at: int
+    number: int
+    opcode: tuple[str, ...]
+
+    def bare(self) -> _Place:
+        return _Place(self.at, self.number, ())
+
+    def leaf(
+        self, kind: str, operand: tree.Register | tree.Symbol | tree.Immediate, declared: Declared | None = None
+    ) -> Leaf:
+        return Leaf(kind, operand, self.at, self.number, self.opcode, declared)
+
+
+class Names:
+    """The registers of a body, and the symbols that scopes in it declare."""
+
+    def __init__(self, body: Body) -> None:
+        """Read all declarations of a body."""
+        self.body = body
+        self._root = body.start - 1
+        self._registers: defaultdict[int, dict[str, tuple[str, int | None, int]]] = defaultdict(dict)
+        self._symbols: defaultdict[int, set[str]] = defaultdict(set)
+        self._known: dict[str, Declared | None] = {}
+        for at in range(body.start, body.end):
+            match body.items[at].node:
+                case nodes.RegisterDeclaration(type=kind, names=names):
+                    self._registers[body.scopes[at]] |= {each.name: (kind, each.count, at) for each in names}
+                case nodes.Variable(declarators=declarators):
+                    self._symbols[body.scopes[at]] |= {each.name for each in declarators}
+                case nodes.Label(name):
+                    self._symbols[body.scopes[at]].add(name)
+                case _:
+                    pass
+
+    def register(self, name: str, at: int) -> Declared | None:
+        """Return what declares a register of an item; None for special registers and for what is none."""
+        for scope in self._scopes(at):
+            found = self._in(scope, name) if scope in self._registers else None
+            if found is not None:
+                return found
+        if name not in self._known:
+            self._known[name] = self._in(self._root, name)
+        return self._known[name]
+
+    def _scopes(self, at: int) -> Iterator[int]:
+        """Yield the scopes around an item, the innermost first, without that of the body."""
+        scope = self.body.scopes[at]
+        while scope != self._root:
+            yield scope
+            scope = self.body.scopes[scope]
+
+    def _in(self, scope: int, name: str) -> Declared | None:
+        names = self._registers[scope]
+        held = names.get(name)
+        if held is not None and held[1] is None:
+            return Declared(name, None, held[0], held[2], scope != self._root)
+        for stem, number in numbered(name):
+            held = names.get(stem)
+            if held is not None and held[1] is not None and number < held[1]:
+                return Declared(stem, number, held[0], held[2], scope != self._root)
+        return None
+
+    def is_inner(self, symbol: str, at: int) -> bool:
+        """Tell whether a scope in the body that has an item declares a symbol."""
+        return any(symbol in self._symbols[scope] for scope in self._scopes(at) if scope in self._symbols)
+
+
+class Rewriting:
+    """Puts other leaves into the instructions of a body: `change` returns what stands in the place of one.
+
+    `vector` is handed each vector behind its elements, as it was and as it would be; it returns what it is to be.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        change: Callable[[Leaf], tree.Operand],
+        vector: Callable[[tree.Vector, tree.Vector], tree.Operand] = lambda _before, after: after,
+    ) -> None:
+        """Read names as a body declares them."""
+        self._names, self._change, self._vector = names, change, vector
+
+    def instruction(self, at: int) -> nodes.Instruction:
+        """Return the instruction at a place with other leaves, and its own lead and spelling."""
+        guard, operands = self.parts(at)
+        return replace(self._names.body.branch(at), guard=guard, operands=operands)
+
+    def parts(self, at: int) -> tuple[nodes.Guard | None, tuple[tree.Operand, ...]]:
+        """Return the guard and the operands of the instruction at a place with other leaves."""
+        node = self._names.body.branch(at)
+        guard = node.guard
+        declared = None if guard is None else self._names.register(guard.register, at)
+        if guard is not None and declared is not None:
+            other = self._change(Leaf(declared.type, tree.Register(guard.register), at, None, (), declared))
+            if isinstance(other, (tree.Register, tree.Symbol)):
+                guard = nodes.Guard(other.name, guard.negated)
+        places = [_Place(at, number, node.opcode) for number in range(len(node.operands))]
+        return guard, tuple(map(self._operand, node.operands, places))
+
+    def _operand(self, operand: tree.Operand, place: _Place) -> tree.Operand:
+        match operand:
+            case tree.Register(name) | tree.Symbol(name):
+                declared = self._names.register(name, place.at)
+                if declared is not None:
+                    return self._change(place.leaf(declared.type, operand, declared))
+                return self._change(place.leaf(SYMBOL, operand)) if self._is_open(operand, place) else operand
+            case tree.Immediate():
+                return self._change(place.leaf(NUMBER, operand))
+            case tree.Vector(elements):
+                return self._vector(operand, tree.Vector(self._all(elements, place)))
+            case tree.CallList(elements):
+                return tree.CallList(self._all(elements, place))
+            case tree.TensorAddress(elements):
+                return tree.TensorAddress(self._all(elements, place.bare()))
+            case tree.Pair(first, second):
+                return tree.Pair(self._operand(first, place.bare()), self._operand(second, place.bare()))
+            case tree.Address(base, offset):
+                base = self._operand(base, place.bare())
+                return tree.Address(base, None if offset is None else self._operand(offset, place.bare()))
+            case tree.Negated(inner):
+                return tree.Negated(self._operand(inner, place))
+            case tree.Unified(inner):
+                return tree.Unified(self._operand(inner, place.bare()))
+            case _:
+                return operand
+
+    def _all(self, operands: tuple[tree.Operand, ...], place: _Place) -> tuple[tree.Operand, ...]:
+        return tuple([self._operand(each, place) for each in operands])
+
+    def _is_open(self, operand: tree.Operand, place: _Place) -> bool:
+        """Tell whether an operand is a symbol of the module: no label, function or name of an inner scope."""
+        if not isinstance(operand, tree.Symbol) or self._names.body.branch(place.at).opcode[0] in _FIXED:
+            return False
+        return not self._names.is_inner(operand.name, place.at)
+
+
+class Shapes:
+    """What instructions of a body are but for their leaves."""
+
+    def __init__(self, names: Names) -> None:
+        """Read names as a body declares them."""
+        self._names = names
+        self._types = Rewriting(names, _type)
+
+    def shape(self, at: int) -> Hashable:
+        """Return what is equal for instructions of one shape; registers of inner scopes are part of it."""
+        return self._names.body.branch(at).opcode, self._types.parts(at)
+
+
+@cache
+def _placeholder(kind: str) -> tree.Operand:
+    return tree.Symbol(f".{kind}")
+
+
+def _type(leaf: Leaf) -> tree.Operand:
+    if leaf.declared is not None and leaf.declared.is_inner:
+        return leaf.operand
+    return _placeholder(leaf.type)

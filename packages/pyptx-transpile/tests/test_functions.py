@@ -1,0 +1,255 @@
+"""Functions of what a module has several times: what they are handed, and what is withdrawn where one is wrong."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_transpile import transpile
+from pyptx_transpile.page import Page
+from pyptx_transpile.rules.functions import FUNCTION
+from pyptx_transpile.rules.table import RULES
+
+from .test_proof import rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile import Claim
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.outlined import Helper
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+TAB = "\t"
+REGISTERS = "\t.reg .pred %p<9>;\n\t.reg .b32 %r<99>;\n\t.reg .f32 %f<99>;\n\t.reg .b64 %rd<99>;\n"
+
+
+def module(*bodies: str) -> str:
+    """Return a module of kernels."""
+    kernels = [
+        f"\n.visible .entry k{number}()\n{{\n{REGISTERS}{textwrap.indent(body, TAB)}\tret;\n}}\n"
+        for number, body in enumerate(bodies)
+    ]
+    return HEAD + "".join(kernels)
+
+
+def asm(*registers: int) -> str:
+    """Return statements as an asm statement leaves them: three of them for three registers."""
+    return "".join(
+        f"{{\n.reg .pred p;\nsetp.ne.b32 p, %r{at}, 0;\n@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n}}\n"
+        for at in registers
+    )
+
+
+def defined(text: str) -> list[str]:
+    """Return the names of the functions that a file has, in its order."""
+    return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+
+
+# --- what becomes a function ----------------------------------------------------------------------------
+
+
+def test_one_function_serves_several_kernels_and_stands_above_them() -> None:
+    source = module(asm(1, 2), asm(3))
+    done = transpile(source, RULES)
+    assert defined(done.text) == ["shfl_idx", "k0", "k1"]
+    assert done.text.count("    shfl_idx(r[") == done.applied["function"] == 3
+    assert rebuilt(done.text) == source
+
+
+def test_what_saves_no_line_stays() -> None:
+    done = transpile(module(asm(1, 2)), RULES)
+    assert done.applied["function"] == 0
+    assert defined(done.text) == ["k0"]
+
+
+def test_a_function_does_not_take_the_name_of_a_kernel() -> None:
+    source = module(asm(1, 2, 3)).replace("k0", "shfl_idx")
+    done = transpile(source, RULES)
+    assert defined(done.text) == ["shfl_idx_b32", "shfl_idx"]
+    assert rebuilt(done.text) == source
+
+
+ARGUMENTS = {
+    "a vector is one argument": (
+        [f"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{%f{n},%f{n + 1},%f{n + 2},%f{n + 3}}}, "
+         f"{{%r1,%r1,%r1,%r{n}}}, {{%r1,%r{n}}}, {{%f{n},%f{n + 1},%f{n + 2},%f{n + 3}}};\n"
+         f"bar.sync 0;\nst.global.u32 [%rd1], %r{n};\nmembar.gl;\n"
+         for n in (10, 25, 31)],
+        "mma_m16n8k8(f[10:14],",
+    ),
+    "registers in a row are a list": (
+        [f"xor.b32 %r{n}, %r{n + 1}, 7;\nshf.l.wrap.b32 %r{n + 2}, %r{n}, %r{n}, 3;\npopc.b32 %r{n + 3}, %r{n + 2};\n"
+         f"bar.sync 0;\nbrev.b32 %r{n + 4}, %r{n + 3};\n" for n in (20, 33, 57)],
+        "(r[20:25])",
+    ),
+    "a number is a number": (
+        [f"ld.global.f32 %f1, [%rd1+{n}];\nsqrt.rn.f32 %f2, %f1;\nmul.f32 %f3, %f2, 0f3F000000;\nbar.sync 0;\n"
+         f"st.global.f32 [%rd1+{n}], %f3;\n" for n in (4, 60, 100)],
+        "60)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments(case: str) -> None:
+    sequences, expected = ARGUMENTS[case]
+    source = module("membar.cta;\n".join(sequences))
+    done = transpile(source, [FUNCTION])
+    assert done.applied["function"] == len(sequences), done.text
+    assert expected in done.text
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+
+
+STAYS = {
+    "a branch into it": "mov.b32 %r1, {n};\n$L{n}:\npopc.b32 %r3, %r1;\n@%p1 bra $L{n};\n",
+    "a parameter": "ld.param.u32 %r{n}, [q];\nret;\n",
+    "too many arguments": (
+        "add.s32 %r{n}, %r1{n}, %r2{n};\nadd.f32 %f{n}, %f1{n}, %f2{n};\nadd.s64 %rd{n}, %rd1{n}, %rd2{n};\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_what_is_no_function(case: str) -> None:
+    source = module("membar.cta;\n".join(STAYS[case].replace("{n}", str(n)) for n in (2, 3, 5, 7)))
+    source = source.replace("k0()", "k0(\n\t.param .u32 q\n)")
+    done = transpile(source, RULES)
+    assert done.applied["function"] == 0
+    assert rebuilt(done.text) == source
+
+
+def test_a_declaration_stays_with_its_scope() -> None:
+    beginning = "{{\n.reg .b32 t;\nmov.b32 t, %r{0};\nnot.b32 t, t;\nneg.s32 t, t;\nst.global.u32 [%rd{0}], t;\n"
+    longer = beginning + "bar.sync {0};\nbar.sync {0};\nld.global.u32 t, [%rd1];\n}}\n"
+    source = module("".join((longer if at % 2 else f"{beginning}}}}}\n").format(at) for at in range(1, 9)))
+    done = transpile(source, RULES)
+    assert done.applied["function"] >= 4
+    helpers = [node for node in ast.parse(done.text).body if isinstance(node, ast.FunctionDef) and node.name != "k0"]
+    for node in helpers:
+        assert ast.unparse(node).count("ptx.scope()") == ast.unparse(node).count("reg.declare") > 0
+    assert rebuilt(done.text) == source
+
+
+# --- wrong ones -----------------------------------------------------------------------------------------
+
+
+class Broken:
+    """A helper of another's whose lines are changed as they are printed."""
+
+    def __init__(self, helper: Helper, change: Callable[[str], str]) -> None:
+        self._helper, self._change = helper, change
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._helper, name)
+
+    def write(self, page: Page) -> None:
+        own = Page()
+        self._helper.write(own)
+        for line in own.lines:
+            page.line(self._change(line))
+
+
+def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
+    """Return the rules, with every helper changed."""
+    made: dict[Helper, Broken] = {}
+
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for claim in FUNCTION.find(body, plan):
+            helper = claim.helper
+            yield replace(claim, helper=made.setdefault(helper, Broken(helper, change)))
+
+    return [replace(rule, find=find) if rule is FUNCTION else rule for rule in RULES]
+
+
+def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
+    """Return the rules, with the calls at some sites of the module changed, in its order."""
+    numbers: dict[tuple[str, int, int], int] = {}
+
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for claim in FUNCTION.find(body, plan):
+            number = numbers.setdefault(claim.key, len(numbers))
+            yield replace(claim, write=changed(claim)) if number in sites else claim
+
+    def changed(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+            first = len(printer.page.lines)
+            claim.write(printer, slots)
+            printer.page.lines[first:] = [change(line) for line in printer.page.lines[first:]]
+
+        return write
+
+    return [replace(rule, find=find) if rule is FUNCTION else rule for rule in RULES]
+
+
+SEVERAL = module(asm(1, 2, 3), asm(4, 5), asm(6, 7, 8, 9))
+CALLS: dict[str, Callable[[str], str]] = {
+    "another register": lambda line: line.replace("r[", "r[1"),
+    "a register that there is not": lambda line: line.replace("r[", "r[999"),
+    "an operand of another kind": lambda line: line.replace("r[0])", "p[0])"),
+    "an argument less": lambda line: line.replace(", r[0])", ")"),
+    "twice": lambda line: f"{line}; {line.strip()}",
+    "nothing": lambda line: line[: len(line) - len(line.lstrip())] + "pass",
+    "no Python": lambda line: line.replace("(", "(("),
+}
+
+
+@pytest.mark.parametrize("fault", CALLS)
+@pytest.mark.parametrize("site", [0, 2, 4, 8])
+def test_a_wrong_call_is_withdrawn_alone(fault: str, site: int) -> None:
+    done = transpile(SEVERAL, with_call(CALLS[fault], site))
+    (one,) = done.withdrawn
+    assert one.rule == "function"
+    assert done.applied["function"] == done.met["function"] - 1 == 8
+    assert rebuilt(done.text) == SEVERAL
+
+
+@pytest.mark.parametrize("fault", CALLS)
+def test_so_are_two(fault: str) -> None:
+    done = transpile(SEVERAL, with_call(CALLS[fault], 1, 6))
+    assert len(done.withdrawn) == 2
+    assert done.applied["function"] == 7
+    assert rebuilt(done.text) == SEVERAL
+
+
+BODIES: dict[str, Callable[[str], str]] = {
+    "another instruction": lambda line: line.replace("setp.ne", "setp.eq"),
+    "another number": lambda line: line.replace("31", "30"),
+    "raises": lambda line: line.replace("31", "1 // 0"),
+    "an unknown name": lambda line: line.replace("pred=p", "pred=q"),
+    "refused by the table": lambda line: line.replace("shfl.sync.idx", "shfl.sync.side"),
+    "no Python": lambda line: line.replace("with", "without"),
+    "other parameters": lambda line: line.replace("a: reg.Reg", "a, b, c"),
+    "another name": lambda line: line.replace("def shfl_idx", "def other"),
+}
+
+
+@pytest.mark.parametrize("fault", BODIES)
+def test_a_wrong_function_is_withdrawn_with_all_its_calls(fault: str) -> None:
+    done = transpile(SEVERAL, with_helper(BODIES[fault]))
+    assert {one.rule for one in done.withdrawn} == {"function"}
+    assert len(done.withdrawn) == done.met["function"] == 9
+    assert done.applied["function"] == 0
+    assert defined(done.text) == ["k0", "k1", "k2"]
+    assert rebuilt(done.text) == SEVERAL
+
+
+def test_what_is_left_of_too_few_calls_is_no_function() -> None:
+    source = module(asm(1, 2, 3))
+    done = transpile(source, with_call(CALLS["another register"], 1))
+    assert len(done.withdrawn) == 1
+    assert done.applied["function"] == 0
+    assert defined(done.text) == ["k0"]
+    assert rebuilt(done.text) == source
+
+
+def test_the_same_text_gives_the_same_functions() -> None:
+    assert transpile(SEVERAL, RULES).text == transpile(SEVERAL, [replace(rule) for rule in RULES[1:]]).text
