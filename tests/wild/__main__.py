@@ -1,11 +1,12 @@
 """Hold the laws of syntax and of rebuilding on the PTX inside published wheels, and check it against ptxas.
 
 Every module is read, written and read again (`laws`), rebuilt from Python that calls public names alone (`rebuilding`),
-and checked: what ptxas accepts has no error (`checks`).
+and checked: what ptxas accepts has no error (`checks`). A few dozen of each wheel are transpiled (`transpiling`).
 
     python -m tests.wild                       five wheels, at most 100 modules of each
     python -m tests.wild --all                 every module of them
     python -m tests.wild xgboost warp-lang     these wheels
+    … --transpile                              nothing but that
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from .checks import Checked, check
 from .laws import judge
 from .rebuilding import Rebuilt, rebuild
+from .transpiling import Work, chosen, machine_code, transpile_all
 from .wheels import FetchError, Sample, fetch, take
 
 WHEELS = ("nvidia-nccl-cu13", "torchvision", "xgboost", "warp-lang", "numba-cuda")
@@ -45,7 +47,8 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
         return 1
     sample = take(wheel, None if options.all else options.limit)
     say(described(wheel, sample))
-    return report(sample, options.keep)
+    faults = transpilings(sample)
+    return faults if options.transpile else faults + report(sample, options.keep)
 
 
 def described(wheel: Path, sample: Sample) -> str:
@@ -88,6 +91,28 @@ def report(sample: Sample, keep: Path | None) -> int:
     return faults
 
 
+def transpilings(sample: Sample) -> int:
+    """Transpile some modules of a sample, plain and with every rule; print figures and return the number of faults."""
+    some = [(one, f"{one.file}#{one.digest[:12]}") for one in chosen(sample.modules)]
+    if not some:
+        say("  nothing to transpile: no module, or none that is small enough")
+        return 1
+    refused = {name for one, name in some if (verdict := check(one.text, name)).refused or verdict.retired}
+    work = [Work(one.text, name, name in refused, sugar) for one, name in some for sugar in (False, True)]
+    outcomes = transpile_all(work)
+    faults = [f"{one.name}: {one.fault}" for one in outcomes if one.fault]
+    sampled, name = next(((one, name) for one, name in some if name not in refused), some[0])
+    wrong = machine_code(sampled.text) if name not in refused else ""
+    faults += [f"{name}: {wrong}"] if wrong else []
+    for fault in faults:
+        say(f"  {fault}")
+    size, seconds = 2 * sum(len(one.text) for one, _ in some) / 1e6, sum(one.seconds for one in outcomes)
+    withdrawn = sum(one.withdrawn for one in outcomes)
+    rate = f"{size / (seconds or 1e-9):.2f} MB/s, run and compared"
+    say(f"  {len(some)} modules transpiled, plain and sugared, {len(faults)} faults, {withdrawn} withdrawn; {rate}")
+    return len(faults)
+
+
 def checks(checked: list[Checked], size: float) -> str:
     """Return the line that says what the checks found."""
     wrong = [one for one in checked if one.errors]
@@ -112,6 +137,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--transpile", action="store_true")
     parser.add_argument("--limit", type=int, default=LIMIT)
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")
     parser.add_argument("--keep", type=Path)
