@@ -214,6 +214,16 @@ def test_private_functions_that_do_the_same_are_told_apart_by_their_callers() ->
     assert not compare(entry(calls, before=both), entry(exchanged.replace("half", "other"), before=both)).same
 
 
+def test_they_are_told_apart_by_tables_too() -> None:
+    both = HALF + HALF.replace("half", "other")
+    tables = ".global .u64 one[2] = {half, other};\n.global .u64 two[2] = {half, half};\n"
+    exchanged = tables.replace("half", "x").replace("other", "half").replace("x", "other")
+    assert compare(entry(USES, before=both + tables), entry(USES, before=both + exchanged)).same
+    assert not compare(
+        entry(USES, before=both + tables), entry(USES, before=both + tables.replace("{half, half}", "{half, other}"))
+    ).same
+
+
 def test_the_name_of_a_kernel_counts() -> None:
     change = only(compare(entry(BODY), entry(BODY).replace(" k(", " kernel(")))
     assert change.reasons == ("others may ask for the name k", "others may ask for the name kernel")

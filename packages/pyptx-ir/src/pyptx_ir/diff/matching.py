@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pyptx_ir.diff.alignment import align
-from pyptx_ir.diff.items import Body
+from pyptx_ir.diff.items import Body, Item
 from pyptx_ir.diff.pairing import pair_by_key
 
 if TYPE_CHECKING:
@@ -72,34 +72,57 @@ def _tokens(body: Body, _: Content) -> Hashable:
     return tuple([item.token for item in body.items]) if body.defined else None
 
 
+class _Definition(NamedTuple):
+    """What a private name stands for: the items of a function, or a variable's own; and a number for what they say."""
+
+    items: list[Item]
+    tokens: int
+    body: Body | None = None
+
+
 def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
-    """Pair private functions that do the same and are called in the same places, from the callers of `pairs` on."""
+    """Pair private functions that do the same and are named in the same places, from the bodies of `pairs` on.
+
+    A function may be named by a variable's initialiser (a virtual table) that the bodies name in turn.
+    """
     mine, others = _private(before), _private(after)
     found: _Pairs = []
-    while pairs and mine and others:
-        calls = Counter(call for pair in pairs for call in _calls(*pair) if call[0] in mine and call[1] in others)
-        pairs = []
-        for one, other in sorted(calls, key=lambda call: (-calls[call], call)):
-            if one in mine and other in others and mine[one][1] == others[other][1]:
-                pairs.append((mine.pop(one)[0], others.pop(other)[0]))
-        found += pairs
+    known = [(one.items, other.items) for one, other in pairs] + _public_variables(before, after)
+    while known and mine and others:
+        named = Counter(pair for both in known for pair in _names(*both) if pair[0] in mine and pair[1] in others)
+        known = list[tuple[list[Item], list[Item]]]()
+        for one, other in sorted(named, key=lambda pair: (-named[pair], pair)):
+            if one in mine and other in others and mine[one].tokens == others[other].tokens:
+                first, second = mine.pop(one), others.pop(other)
+                known.append((first.items, second.items))
+                found += [(first.body, second.body)] if first.body and second.body else []
     return found
 
 
-def _private(content: Content) -> dict[int, tuple[Body, int]]:
-    """Return the functions that nobody outside can ask for, by number, each with a hash of what it does."""
-    declarations = content.declarations
-    return {
-        body.declaration: (body, hash(_tokens(body, content)))
+def _private(content: Content) -> dict[int, _Definition]:
+    """Return what nobody outside can ask for, functions and variables of the module, by number."""
+    found = {
+        body.declaration: _Definition(body.items, hash(_tokens(body, content)), body)
         for body in content.bodies
-        if body.defined and body.declaration >= 0 and not declarations[body.declaration].public
+        if body.defined and body.declaration >= 0
     }
+    found |= {item.names[0]: _Definition([item], hash(item.token)) for item in content.bodies[0].variables}
+    return {number: one for number, one in found.items() if not content.declarations[number].public}
 
 
-def _calls(mine: Body, other: Body) -> Iterator[tuple[int, int]]:
-    """Yield the names that stand in the same places of two bodies."""
-    for i, k in align([item.token for item in mine.items], [item.token for item in other.items]):
-        yield from zip(mine.items[i].names, other.items[k].names, strict=True)
+def _public_variables(before: Content, after: Content) -> list[tuple[list[Item], list[Item]]]:
+    """Return the variables that have one public name in both modules."""
+    sides = [
+        {one.declarations[item.names[0]].name: item for item in one.bodies[0].variables} for one in (before, after)
+    ]
+    public = (name for name, item in sides[0].items() if before.declarations[item.names[0]].public)
+    return [([sides[0][name]], [sides[1][name]]) for name in public if name in sides[1]]
+
+
+def _names(mine: list[Item], other: list[Item]) -> Iterator[tuple[int, int]]:
+    """Yield the names that stand in the same places."""
+    for i, k in align([item.token for item in mine], [item.token for item in other]):
+        yield from zip(mine[i].names, other[k].names, strict=True)
 
 
 def _alike(left: list[Body], right: list[Body]) -> _Pairs:
