@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Claim
     from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
@@ -151,9 +152,9 @@ class Broken:
     def __getattr__(self, name: str) -> object:
         return getattr(self._helper, name)
 
-    def write(self, page: Page) -> None:
+    def write(self, page: Page, naming: Naming) -> None:
         own = Page()
-        self._helper.write(own)
+        self._helper.write(own, naming)
         for line in own.lines:
             page.line(self._change(line))
 

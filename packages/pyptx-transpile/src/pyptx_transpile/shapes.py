@@ -141,7 +141,8 @@ class Rewriting:
     def instruction(self, at: int) -> nodes.Instruction:
         """Return the instruction at a place with other leaves, and its own lead and spelling."""
         guard, operands = self.parts(at)
-        return replace(self._names.body.branch(at), guard=guard, operands=operands)
+        item = self._names.body.items[at]
+        return replace(self._names.body.branch(at), guard=guard, operands=operands, lead=item.lead, raw=item.raw)
 
     def parts(self, at: int) -> tuple[nodes.Guard | None, tuple[tree.Operand, ...]]:
         """Return the guard and the operands of the instruction at a place with other leaves."""

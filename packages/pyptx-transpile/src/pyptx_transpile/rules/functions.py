@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import rewritten
 from pyptx_transpile.names import identifier
 from pyptx_transpile.outlined import Helper
 from pyptx_transpile.names import Naming
@@ -189,7 +190,7 @@ def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[
         elif isinstance(item.node, nodes.Instruction):
             found.append(rewriting.instruction(at))
         elif item.node is not None:
-            found.append(item.node)
+            found.append(rewritten(item.node, item.lead, item.raw))
         at += 1
     return found
 
