@@ -15,9 +15,8 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import rewritten
-from pyptx_transpile.names import identifier
+from pyptx_transpile.names import Naming, identifier
 from pyptx_transpile.outlined import Helper
-from pyptx_transpile.names import Naming
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import Claim, planned
 from pyptx_transpile.rows import Body, Row
