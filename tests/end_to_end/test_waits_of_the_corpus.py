@@ -49,7 +49,15 @@ def knobs_of(block: nodes.Block) -> dict[str, object]:
     for node in block.body:
         if isinstance(node, nodes.Instruction) and node.opcode[0] == "selp":
             knobs |= {"selp": ".".join(node.opcode), "result": node.operands[0]}
+        if isinstance(node, nodes.Loc):
+            knobs.setdefault("loc", location(node))
     return knobs
+
+
+def location(node: nodes.Loc) -> tuple[object, ...]:
+    """Return the line of a wait whose second one this is, and the call that it was inlined at."""
+    place, at = (node.file, node.line - 1, node.column), node.inlined_at
+    return place if at is None else (*place, at.function_label, (at.file, at.line, at.column))
 
 
 def written(block: nodes.Block, form: str) -> str:
@@ -58,8 +66,10 @@ def written(block: nodes.Block, form: str) -> str:
     knobs = knobs_of(block)
 
     def k() -> None:
-        registers = {"r": reg.array(b32, 400, name="%r"), "rs": reg.array(u16, 99, name="%rs")}
-        registers["rd"] = reg.array(b64, 99, name="%rd")
+        registers = {"r": reg.array(b32, 4000, name="%r"), "rs": reg.array(u16, 99, name="%rs")}
+        registers["rd"] = reg.array(b64, 999, name="%rd")
+        for number in range(1, 4):
+            ptx.file_(number, f"kernel_{number}.py")
 
         def held(operand: tree.Operand) -> object:
             if not isinstance(operand, tree.Register):
