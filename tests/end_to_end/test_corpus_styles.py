@@ -32,8 +32,16 @@ BY_HAND = "handmade"
 SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 27  # one module in so many
 # Statements, braces and ends of modules that deviate from the style of their module, in percent of all, at most.
 MOST = {
-    "clang-14": 3.0, "clang-19": 5.0, "clang-22": 5.0, "llvm-22": 5.0, "nvcc-13.0": 4.0, "nvcc-13.5": 5.0,
-    "cutedsl-4.8": 3.0, "gluon-3.9": 5.0, "numba-0.30": 3.0, "triton-3.9": 4.0,
+    "clang-14": 3.0,
+    "clang-19": 5.0,
+    "clang-22": 5.0,
+    "llvm-22": 5.0,
+    "nvcc-13.0": 4.0,
+    "nvcc-13.5": 5.0,
+    "cutedsl-4.8": 3.0,
+    "gluon-3.9": 5.0,
+    "numba-0.30": 3.0,
+    "triton-3.9": 4.0,
     **{f"nvrtc-{version}": 3.0 for version in ("11.8", "12.4", "12.9", "13.5")},
 }
 LIKE = ("nvcc-13.0/half.sm_75.ptx", "clang-22/control.sm_100a.lines.ptx")
