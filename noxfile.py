@@ -62,7 +62,7 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/end_to_end/test_corpus_styles.py", "tests/wild/test_corpus.py",
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
     "tests/end_to_end/test_simulated_instructions.py", "tests/rebuild", "tests/test_external_corpus.py",
-    "tests/test_planted_rules.py", "tests/differences",
+    "tests/test_planted_rules.py", "tests/differences", "tests/test_transpiler_report.py",
 )  # fmt: skip
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
 SANITIZED = (  # the tests in which the shim runs; those that measure memory would measure the sanitizers'

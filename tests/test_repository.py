@@ -52,6 +52,9 @@ SKIPS: dict[str, str] = {
 }
 
 # The commands that generate files: `--list` names them, `--check` tells which are stale.
+HELD_ELSEWHERE = {
+    "docs/transpiler-report.md"
+}  # by tests/test_transpiler_report.py, row by row: all of it takes a minute
 GENERATORS = (
     ["-m", "tools.generate_isa"],
     ["-m", "tools.generate_shim_stub"],
@@ -269,7 +272,7 @@ def test_generated_files_are_fresh() -> None:
         generated |= set(listed.splitlines())
         checked = subprocess.run([*call, "--check"], cwd=ROOT, check=False, capture_output=True, text=True)
         assert checked.returncode == 0, f"{checked.stdout}{checked.stderr}python {' '.join(command)} writes them again"
-    assert marked == generated
+    assert marked == generated | HELD_ELSEWHERE
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=NAMES)

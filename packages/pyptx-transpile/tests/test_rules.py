@@ -9,6 +9,7 @@ import pytest
 from pyptx_transpile import transpile
 from pyptx_transpile.mangled import plain
 from pyptx_transpile.rules.mangled_names import NAMES
+from pyptx_transpile.rules.repeats import runs_of
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
 
@@ -146,3 +147,29 @@ def test_forty_ifs_in_one_another_are_no_fault() -> None:
     done = transpile(module(opening + closing), RULES)
     assert not done.withdrawn
     assert 10 < done.applied["if"] < 20
+
+
+def test_long_tables_are_columns_of_runs() -> None:
+    registers = [8, *range(20, 52), 3, 5]
+    body = "\n\t".join(f"mov.b32 %r{at}, %r{1 if at > 9 else 2};" for at in registers)
+    source = module(body).replace("%r<9>", "%r<60>")
+    done = transpile(source, RULES)
+    assert "    for t, u in zip((8, *range(20, 52), 3, 5), (2, *[1] * 32, 2, 2), strict=True):\n" in done.text
+    assert not done.withdrawn
+    assert done.applied["repeat"] == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "runs"),
+    [
+        ((7,), ["7"]),
+        ((1, 2, 3), ["1", "2", "3"]),
+        ((1, 2, 3, 4, 9), ["*range(1, 5)", "9"]),
+        ((8, 6, 4, 2, 2), ["*range(8, 0, -2)", "2"]),
+        ((5, 5, 5, 5, 1), ["*[5] * 4", "1"]),
+        ((6, 6, 3, 3) * 5 + (6, 6), ["*[6, 6, 3, 3] * 5", "6", "6"]),
+    ],
+)
+def test_runs_of_numbers_are_short(column: tuple[int, ...], runs: list[str]) -> None:
+    assert runs_of(column) == runs
+    assert eval(f"({', '.join(runs)},)") == column  # noqa: S307  what was printed

@@ -78,16 +78,17 @@ class Transpiler:
 
     def run(self, *, verify: bool = True) -> Transpiled:
         """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
-        printed = self._print()
+        printed = self.printed()
         proof = Proof(self._row, self._style)
         rounds = 0
         while verify and (faults := proof.faults(printed)):
             rounds += 1
             self._withdraw(faults, entirely=rounds >= _ROUNDS)
-            printed = self._print()
+            printed = self.printed()
         return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn))
 
-    def _print(self) -> Printed:
+    def printed(self) -> Printed:
+        """Return the file as it is planned now."""
         for _ in range(_MOST_RAISING):
             try:
                 return self._printer.printed(self._plan.plans)

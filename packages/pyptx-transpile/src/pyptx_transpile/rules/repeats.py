@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
-__all__ = ["REPEAT"]
+__all__ = ["REPEAT", "runs_of"]
 
 _LONGEST = 64  # items of one turn
 _CANDIDATES = 5  # lengths of a turn that are tried at one place
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 3, 6  # lines of Python
 _MOST_TABLES = 3
 _FEW = 4  # turns that are looked at first; more are where these have few tables
+_WIDEST_TABLE = 80  # columns
+_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
 _NAMES = ("i", "t", "u", "v")
 _OPEN, _CLOSE = 1, 2  # the shapes of braces
 # In PTX: the number of a register, and a literal that stands by itself. In Python: literals outside of strings.
@@ -246,12 +249,52 @@ def _number(column: tuple[int, ...], tables: dict[tuple[int, ...], str]) -> str:
 def _header(count: int, tables: dict[tuple[int, ...], str], *, counted: bool) -> tuple[str, Group]:
     if not tables:
         return "i" if counted else "_", call("range", [str(count)])
-    names, columns = list(tables.values()), list(tables)
-    rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
-    bound = ", ".join(names)
+    names = list(tables.values())
+    bound, values = ", ".join(names), _values(list(tables))
     if not counted:
-        return bound, Group("(", tuple(rows), ")")
-    return f"i, {bound if len(names) == 1 else f'({bound})'}", call("enumerate", [Group("(", tuple(rows), ")")])
+        return bound, values
+    return f"i, {bound if len(names) == 1 else f'({bound})'}", call("enumerate", [values])
+
+
+def _values(columns: Sequence[tuple[int, ...]]) -> Group:
+    """Return the rows of a table if they fit on a line, else its columns, in which runs of numbers are short."""
+    rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
+    if len(", ".join(rows)) <= _WIDEST_TABLE:
+        return Group("(", tuple(rows), ")")
+    short = [Group("(", tuple(runs), ",)" if len(runs) == 1 else ")") for runs in map(runs_of, columns)]
+    return short[0] if len(short) == 1 else call("zip", [*short, "strict=True"])
+
+
+def runs_of(column: Sequence[int]) -> list[str]:
+    """Return the numbers of a column; those that have a step, or come again and again, as one item."""
+    found: list[str] = []
+    at = 0
+    while at < len(column):
+        text, length = max((_row(column[at:]), _cycle(column[at:])), key=lambda run: run[1])
+        found.append(text)
+        at += length
+    return found
+
+
+def _row(column: Sequence[int]) -> tuple[str, int]:
+    """Return the numbers at the beginning that have a step, and how many they are; one if they are too few."""
+    length = _stepped(column)
+    step = column[1] - column[0] if length >= _SHORTEST_RUN else 0
+    if step == 0:
+        return str(column[0]), 1
+    more = "" if step == 1 else f", {step}"
+    return f"*range({column[0]}, {column[0] + step * length}{more})", length
+
+
+def _cycle(column: Sequence[int]) -> tuple[str, int]:
+    """Return the numbers at the beginning that come again and again, and how many they are in all."""
+    best = "", 0
+    for period in range(1, _LONGEST_CYCLE + 1):
+        same = (one == other for one, other in zip(column, column[period:], strict=False))
+        turns = 1 + sum(takewhile(bool, same)) // period
+        if turns * period > max(best[1], _SHORTEST_RUN - 1, 2 * period):
+            best = f"*[{', '.join(map(str, column[:period]))}] * {turns}", turns * period
+    return best
 
 
 REPEAT = SugarRule(

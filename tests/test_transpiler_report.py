@@ -1,0 +1,45 @@
+"""The page that says how transpiled Python reads is what the transpiler prints now, and as good as was reached.
+
+By default for some of the producers, for all of them with `PYPTX_KERNELS=all`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tools.transpiler_report import HEAD, INTRODUCTION, PAGE, ROOT, measured, producers
+
+WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
+SOME = ("cutedsl-4.8", "llvm-22", "nvrtc-12.4")
+# Lines of Python for an instruction, formatting among them, in functions of more than 200 instructions.
+MOST_IN_LARGE = dict.fromkeys(("nvcc-13.0", "nvcc-13.5", "nvrtc-11.8", "nvrtc-12.4", "nvrtc-13.5"), 0.65)
+MOST = 0.90  # of all functions
+
+
+def rows() -> dict[str, tuple[str, ...]]:
+    lines = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
+    cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("| ")]
+    return {name: tuple(columns) for name, *columns in cells[2:]}
+
+
+def column(producer: str, name: str) -> float:
+    return float(rows()[producer][HEAD.index(name) - 1])
+
+
+def test_the_page_has_a_row_for_every_producer() -> None:
+    assert (ROOT / PAGE).read_text(encoding="utf-8").startswith(INTRODUCTION)
+    assert rows().keys() == {*producers(), "all"}
+
+
+@pytest.mark.parametrize("producer", producers() if WHOLE else SOME)
+def test_a_row_is_what_is_printed_now(producer: str) -> None:
+    assert rows()[producer] == measured(producer).columns()
+
+
+def test_it_reads_as_well_as_was_reached() -> None:
+    for producer, most in MOST_IN_LARGE.items():
+        assert column(producer, "lines in functions above 200") <= most, producer
+    assert column("all", "lines") + column("all", "of formatting") <= MOST
+    assert column("all", "raw `bra` %") <= 5
+    assert column("all", "loops raised %") >= 95
