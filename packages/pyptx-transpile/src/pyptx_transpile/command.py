@@ -55,11 +55,13 @@ def run(argv: Sequence[str]) -> int:
 
 def _all(options: argparse.Namespace) -> list[Report | None]:
     """Print all files; return what the rules did, in the order of the files."""
-    if len(options.files) == 1 or options.jobs == 1:
+    if len(options.files) == 1 or options.jobs == 1 or "-" in options.files:  # standard input is this process's
         return [_one(options, name) for name in options.files]
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
-    with ProcessPoolExecutor(options.jobs) as pool:
+    # No fork of a process that may have threads, as whoever calls this from a program has.
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         return list(pool.map(partial(_one, options), options.files))
 
 
