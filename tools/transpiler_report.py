@@ -156,7 +156,10 @@ def _kinds(text: str) -> Iterator[str]:
 def page() -> str:
     """Return the page."""
     rows = {producer: measured(producer) for producer in producers()}
-    rows["all"] = Measured(sum((row.counts for row in rows.values()), Counter()))
+    whole: Counter[str] = Counter()
+    for row in rows.values():
+        whole.update(row.counts)
+    rows["all"] = Measured(whole)
     lines = [HEAD, ("---",) * len(HEAD), *((name, *row.columns()) for name, row in rows.items())]
     return "\n".join([INTRODUCTION, *(f"| {' | '.join(line)} |" for line in lines), ""])
 
