@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 TAB = "\t"
+OTHERS = [f"{name}.b32" for name in ("mov", "not", "popc", "clz", "brev", "cnot")] + [
+    f"{name}.s32" for name in ("abs", "neg", "mov", "bfind")
+]
 REGISTERS = "\t.reg .pred %p<9>;\n\t.reg .b32 %r<99>;\n\t.reg .f32 %f<99>;\n\t.reg .b64 %rd<99>;\n"
 
 
@@ -42,9 +45,10 @@ def module(*bodies: str) -> str:
 
 
 def asm(*registers: int) -> str:
-    """Return statements as an asm statement leaves them: three of them for three registers."""
+    """Return statements as an asm statement leaves them, three of them for three registers, apart from each other."""
     return "".join(
         f"{{\n.reg .pred p;\nsetp.ne.b32 p, %r{at}, 0;\n@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n}}\n"
+        f"{OTHERS[at]} %r{at + 20}, %r{at};\n"
         for at in registers
     )
 
@@ -131,7 +135,8 @@ def test_what_is_no_function(case: str) -> None:
 def test_a_declaration_stays_with_its_scope() -> None:
     beginning = "{{\n.reg .b32 t;\nmov.b32 t, %r{0};\nnot.b32 t, t;\nneg.s32 t, t;\nst.global.u32 [%rd{0}], t;\n"
     longer = beginning + "bar.sync {0};\nbar.sync {0};\nld.global.u32 t, [%rd1];\n}}\n"
-    source = module("".join((longer if at % 2 else f"{beginning}}}}}\n").format(at) for at in range(1, 9)))
+    scopes = [(longer if at % 2 else f"{beginning}}}}}\n").format(at) for at in range(1, 9)]
+    source = module("".join(f"{scope}{OTHERS[at]} %r9, %r9;\n" for at, scope in enumerate(scopes)))
     done = transpile(source, RULES)
     assert done.applied["function"] >= 4
     helpers = [node for node in ast.parse(done.text).body if isinstance(node, ast.FunctionDef) and node.name != "k0"]

@@ -68,3 +68,32 @@ def test_claims_nest_no_deeper_than_python_does(body: Body) -> None:
     for n in reversed(range(LENGTH // 2)):
         inside_out.accept(claim(start + n, end - n, (start + n + 1, end - n - 1)))
     assert len(list(inside_out.claims())) == DEEPEST - 1
+
+
+def turns(start: int, length: int, count: int) -> Claim:
+    slices = [(at, at + length) for at in range(start, start + length * count, length)]
+    return Claim("turns", start, start + length * count, nothing, tuple(slices), repeats=True)
+
+
+def test_claims_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> None:
+    plan, start = Plan(body, frozenset()), body.start
+    common = [Claim("test", at, at + 2, nothing, like="one") for at in (start, start + 5, start + 10)]
+    alone = Claim("test", start + 8, start + 10, nothing)
+    other = [Claim("test", at + 3, at + 5, nothing, like=at) for at in (start, start + 10)]
+    outside = claim(start + 15, start + 17)
+    loop = turns(start, 5, 3)
+    assert all(plan.accept(each) for each in (*common, alone, outside, loop, *other))
+    plan.settle()
+    assert list(plan.claims()) == [loop, *common, outside]
+    assert plan.in_turn(start + 3)
+    assert not plan.in_turn(start)  # which a claim says by itself
+    assert not plan.in_turn(start + 20)
+
+
+def test_claims_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
+    plan, start = Plan(body, frozenset()), body.start
+    outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
+    uneven = [Claim("test", at, at + 2, nothing) for at in (start, start + 5)]  # in the first turn alone
+    assert all(plan.accept(each) for each in (outer, *inner, *uneven))
+    plan.settle()
+    assert [each.rule for each in plan.claims()] == ["turns"]

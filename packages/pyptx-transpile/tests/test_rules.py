@@ -9,9 +9,9 @@ import pytest
 from pyptx_transpile import transpile
 from pyptx_transpile.mangled import plain
 from pyptx_transpile.rules.mangled_names import NAMES
-from pyptx_transpile.rules.repeats import runs_of
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
+from pyptx_transpile.rules.turns import runs_of
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
 REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n\t.reg .b64 %rd<9>;\n"

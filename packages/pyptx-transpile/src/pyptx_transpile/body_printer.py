@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.layout import Expression, Group
     from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import Key, Plan, Slot
     from pyptx_transpile.rows import Body
 
 _LONGEST = 4_000  # characters of a spelling that is written as it is
@@ -74,13 +74,19 @@ class BodyPrinter:
             at = placed.claim.end
         self._statements(at, slot.end, blocks)
 
-    def lines(self, start: int, end: int) -> list[str]:
-        """Return what is printed for a slice in which there is no claim, each statement on one line, however long."""
-        page, self.page = self.page, Page(indent=self.page.indent, width=None)
-        self._statements(start, end, [])
+    @property
+    def unrolled(self) -> frozenset[Key]:
+        """The claims that print turn by turn what they repeat."""
+        return self._plan.unrolled
+
+    def apart(self, slot: Slot) -> Page:
+        """Return a page that has a slice by itself, each statement on one line, however long."""
+        page = self.page
+        self.page = Page(page.indent, width=None, owner=page.owner)
+        self.page.folded = page.folded
+        self.slot(slot)
         page, self.page = self.page, page
-        margin = 4 * page.indent
-        return [line[margin:] for line in page.lines]
+        return page
 
     def _statements(self, start: int, end: int, blocks: list[bool]) -> None:
         items = self.body.items

@@ -31,6 +31,7 @@ class Report:
     met: dict[str, int]
     applied: dict[str, int]
     withdrawn: tuple[Withdrawn, ...]
+    dropped: tuple[Withdrawn, ...]
 
 
 def main() -> int:
@@ -79,7 +80,7 @@ def _one(options: argparse.Namespace, name: str) -> Report | None:
         return None
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return Report(name, dict(done.met), dict(done.applied), done.withdrawn)
+    return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped)
 
 
 def _refused(why: object) -> int:
@@ -144,5 +145,6 @@ def _table(done: Transpiled) -> str:
     lines = [f"{'rule':12} {'met':>6} {'applied':>8} {'withdrawn':>10}"]
     for rule, met in sorted(done.met.items()):
         lines += [f"{rule:12} {met:6} {done.applied[rule]:8} {met - done.applied[rule]:10}"]
-    lines += [f"{each.rule} in {each.function}, at {each.statement}: {each.reason}" for each in done.withdrawn]
+    left_out = (*done.withdrawn, *done.dropped)
+    lines += [f"{each.rule} in {each.function}, at {each.statement}: {each.reason}" for each in left_out]
     return "\n".join(lines) + "\n"

@@ -38,7 +38,19 @@ class Text:
         return f"{self.before}{self.whole}"
 
 
-Expression: TypeAlias = "str | Group | Text"
+@dataclass(frozen=True, slots=True)
+class Bracketed:
+    """An expression in brackets, and what stands in front of it."""
+
+    before: str
+    inner: str
+
+    def __str__(self) -> str:
+        """Return it on one line."""
+        return f"{self.before}({self.inner})"
+
+
+Expression: TypeAlias = "str | Group | Text | Bracketed"
 
 
 def lines(expression: Expression, indent: int, before: str = "", behind: str = "") -> Iterator[str]:
@@ -51,6 +63,9 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
     if len(whole) <= WIDTH or isinstance(expression, str):
         yield whole
         return
+    if isinstance(expression, Bracketed):
+        yield from (f"{margin}{before}{expression.before}(", f"{margin}    {expression.inner}", f"{margin}){behind}")
+        return
     if isinstance(expression, Text):
         fits = len(margin) + 4 + len(expression.whole) <= WIDTH
         yield f"{margin}{before}{expression.before}("
@@ -62,7 +77,7 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
         return
     yield f"{margin}{before}{expression.opening}"
     inner = ", ".join(map(str, expression.items))
-    is_call = expression.opening[-2:-1].isalnum()
+    is_call = expression.opening[-1] == "(" and expression.opening[-2:-1] not in {"", " ", "="}
     if is_call and len(margin) + 4 + len(inner) <= WIDTH:
         yield f"{margin}    {inner}"
     else:
@@ -100,20 +115,72 @@ def keyword(name: str, value: Expression, sign: str = "=") -> Expression:
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
+_OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
+_ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # of no index
 
 
-def parsed(line: str) -> tuple[str, Expression]:
-    """Return what stands in front of the call that a line ends with, nothing as a rule, and the call."""
-    head, opening, rest = line.partition("(")
-    if not opening or not rest.endswith(")"):
-        return "", line
-    depth, arguments, argument = 0, list[Expression](), ""
-    for piece in _PIECES.split(rest[:-1]):
+def parsed(line: str) -> tuple[str, Expression, str]:
+    """Return a statement in three parts: what is assigned to, if anything, the expression, and the colon of a block."""
+    assignment = _ASSIGNMENT.fullmatch(line)
+    if assignment is not None:
+        return assignment[1], *assigned(assignment[2])
+    behind = ":" if line.endswith(":") else ""
+    return "", _parsed(line.removesuffix(behind)), behind
+
+
+def assigned(text: str) -> tuple[Expression, str]:
+    """Return an expression that is assigned so that it can be broken, and what stands behind that.
+
+    The operand of one operator is broken at its brackets, the second one if it has some; around all else are brackets.
+    """
+    (first, *others), operators = _operands(text)
+    if not others and isinstance(call := _parsed(text), Group):
+        return call, ""
+    if len(others) == 1:
+        if (second := _broken(f"{first}{operators[0]}", others[0])) is not None:
+            return second, ""
+        if (one := _broken("", first)) is not None:
+            return one, f"{operators[0]}{others[0]}"
+    return Text("", text, (text,)), ""
+
+
+def _broken(before: str, operand: str) -> Expression | None:
+    """Return an operand with what is in front of it so that it can be broken, if it is a call or has brackets."""
+    expression = _parsed(operand)
+    if isinstance(expression, Group):
+        return Group(f"{before}{expression.opening}", expression.items, expression.closing)
+    return Bracketed(before, operand[1:-1]) if operand[0] == "(" else None
+
+
+def _operands(text: str) -> tuple[list[str], list[str]]:
+    """Return the operands of a row of operators, and these."""
+    depth, found, operators = 0, [""], list[str]()
+    for number, piece in enumerate(_OPERANDS.split(text)):
         depth += _BRACKETS.get(piece, 0)
-        if piece == ", " and depth == 0:
-            arguments.append(argument)
-            argument = ""
+        if number % 2 and depth == 0 and piece[0] == " ":
+            operators.append(piece)
+            found.append("")
         else:
-            argument += piece
-    before, _, function = head.rpartition(" = ")
-    return f"{before} = " if before else "", Group(f"{function}(", (*arguments, argument), ")")
+            found[-1] += piece
+    return found, operators
+
+
+def _parsed(text: str) -> Expression:
+    """Return the list or the call that an expression is, with its items; others as they are."""
+    opening = _OPENING.match(text)
+    if opening is None or text[-1] not in ")]":
+        return text
+    depth, items, item = 1, list[str](), ""
+    for piece in _PIECES.split(text[opening.end() : -1]):
+        depth += _BRACKETS.get(piece, 0)
+        if depth == 0:  # there is more behind its end
+            return text
+        if piece == ", " and depth == 1:
+            items.append(item)
+            item = ""
+        else:
+            item += piece
+    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # no list, or one that ends in a comma
+        return text
+    return Group(opening[0], tuple(map(_parsed, [*items, item])), text[-1])

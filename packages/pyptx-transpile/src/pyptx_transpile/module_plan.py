@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pyptx_transpile.errors import ProofError
 from pyptx_transpile.outlined import called
 from pyptx_transpile.plan import ask, planned
 from pyptx_transpile.rules.functions import FUNCTION, Survey
+from pyptx_transpile.suspects import Suspects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Claim, Key, Plan
+    from pyptx_transpile.proof import Faults
     from pyptx_transpile.rows import Row
-
-Key = tuple[str, int, int]
 
 
 class ModulePlan:
@@ -36,18 +37,26 @@ class ModulePlan:
             plan.calls = self._calls.get(start, ())
             for rule in after:
                 ask(rule, plan)
+            plan.settle()
+        self._suspects = Suspects()
         self._without: dict[int, frozenset[Key]] = dict.fromkeys(self._bodies, frozenset())
         self._drop_few()
+        self.dropped: list[Claim] = []
+        """The calls that were left out since, because their functions have too few others left."""
 
     def claims(self) -> Counter[str]:
         """Count the claims by their rules."""
         return Counter(claim.rule for plan in self.plans.values() for claim in plan.claims())
 
-    def withdraw(self, claims: Mapping[int, Iterable[Claim]], *, entirely: bool = False) -> bool:
-        """Plan bodies again without some claims on them, or without any rule; tell whether that is anything new."""
-        changed = self._leave_out(claims, entirely=entirely)
-        self._drop_few()
-        return changed
+    def withdraw(self, faults: Faults, *, entirely: bool = False) -> Faults:
+        """Plan bodies again without the claims that are guilty of faults, or without any rule; return these claims."""
+        guilty = self._suspects.judge(faults)
+        if not self._leave_out(faults if entirely else guilty, entirely=entirely) and guilty:
+            raise ProofError("a claim was withdrawn before")
+        self.dropped += self._drop_few()
+        for start, plan in self.plans.items():
+            plan.unrolled = self._suspects.of(start)
+        return guilty
 
     def _leave_out(self, claims: Mapping[int, Iterable[Claim]], *, entirely: bool = False) -> bool:
         changed = False
@@ -59,10 +68,13 @@ class ModulePlan:
             self.plans[start] = planned(self._bodies[start], rules, without, self._calls.get(start, ()))
         return changed
 
-    def _drop_few(self) -> None:
-        """Leave out the calls of functions that have too few of them to be worth it."""
+    def _drop_few(self) -> list[Claim]:
+        """Leave out the calls of functions that have too few of them to be worth it; return these."""
+        dropped: list[Claim] = []
         while few := self._few():
             self._leave_out(few)
+            dropped += [claim for calls in few.values() for claim in calls]
+        return dropped
 
     def _few(self) -> dict[int, list[Claim]]:
         found: dict[int, list[Claim]] = {}

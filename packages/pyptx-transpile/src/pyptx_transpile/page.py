@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import WIDTH, call, lines, parsed
+from pyptx_transpile.layout import WIDTH, assigned, call, lines, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -15,20 +15,24 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements."""
+    """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
-    def __init__(self, indent: int = 0, width: int | None = WIDTH) -> None:
+    `folded` are the claims that say in one text what others claim in each of their turns.
+    """
+
+    def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
         """Begin an empty page, indented by so many blocks; without a width, no line is broken."""
         self._width = width
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
+        self.folded: set[Claim] = set()
         self.indent = indent
-        self._owner: Claim | None = None
+        self.owner: Claim | None = owner
 
     def line(self, text: str) -> None:
         """Print a line that fits, or cannot be broken."""
         self.lines.append("    " * self.indent + text)
-        self.owners.append(self._owner)
+        self.owners.append(self.owner)
 
     def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
         """Print a statement that is an expression, on as many lines as it takes."""
@@ -38,7 +42,15 @@ class Page:
             return
         for text in lines(expression, self.indent, before, behind):
             self.lines.append(text)
-            self.owners.append(self._owner)
+            self.owners.append(self.owner)
+
+    def assign(self, name: str, value: str) -> None:
+        """Print an assignment."""
+        if self._width is None or 4 * self.indent + len(f"{name} = {value}") <= self._width:
+            self.line(f"{name} = {value}")
+        else:
+            expression, behind = assigned(value)
+            self.say(expression, f"{name} = ", behind)
 
     def call(self, function: str, arguments: Sequence[str]) -> None:
         """Print a statement that is a call."""
@@ -53,14 +65,14 @@ class Page:
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks
-        before, expression = parsed(text)
-        self.say(expression, before=before)
+        before, expression, behind = parsed(text)
+        self.say(expression, before, behind)
         self.indent -= blocks
 
     def space(self, count: int) -> None:
         """Leave lines blank."""
         self.lines += [""] * count
-        self.owners += [self._owner] * count
+        self.owners += [self.owner] * count
 
     @contextmanager
     def block(self, header: Expression, before: str = "", behind: str = "") -> Generator[None]:
@@ -76,9 +88,14 @@ class Page:
     @contextmanager
     def of(self, claim: Claim | None) -> Generator[None]:
         """Let what is printed meanwhile be a claim's."""
-        before, self._owner = self._owner, claim
+        before, self.owner = self.owner, claim
         yield
-        self._owner = before
+        self.owner = before
+
+    def unindented(self) -> list[str]:
+        """Return the lines of a page that has as many blocks around it as in the end, without the margin of these."""
+        margin = 4 * self.indent
+        return [line[margin:] for line in self.lines]
 
     def text(self) -> str:
         """Return the lines."""

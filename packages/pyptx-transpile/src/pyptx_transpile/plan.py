@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_transpile.errors import RuleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.outlined import Helper
     from pyptx_transpile.rows import Body
 
+Key: TypeAlias = "tuple[str, int, int]"
+"""A rule and a slice, by which a claim is known from one planning to the next."""
 DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20
 
 
@@ -40,7 +42,8 @@ class Claim:
     `opens` counts the blocks of Python that stand around these, `names` are variables that it binds, `constants` what
     of the file's own it reads (`SPELLING`), `shared` what it reads that rules bring. `loops` says that it is a loop,
     `exits` at which label the code behind it begins, if `ptx.break_` may go there. `helper` is the function that it
-    calls; then what other claims say of these items is left out.
+    calls; then what other claims say of these items is left out. A claim that `repeats` has turns for inner slices,
+    which one text says: claims inside are left out unless each turn has its own, of one rule, and `like` each other.
     """
 
     rule: str
@@ -55,11 +58,21 @@ class Claim:
     loops: bool = False
     exits: int | None = None
     helper: Helper | None = None
+    repeats: bool = False
+    like: Hashable = None
 
     @property
-    def key(self) -> tuple[str, int, int]:
-        """The rule and the slice, by which a claim is known from one planning to the next."""
+    def key(self) -> Key:
+        """The rule and the slice."""
         return self.rule, self.start, self.end
+
+    def own(self) -> Iterator[int]:
+        """Yield the places of the items that it says by itself; what `repeats` is not taken apart, and says all."""
+        at = self.start
+        for start, end in () if self.repeats else self.inner:
+            yield from range(at, start)
+            at = end
+        yield from range(at, self.end)
 
 
 class FaultyClaimError(Exception):
@@ -73,11 +86,15 @@ class FaultyClaimError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A slice that others write, and the claims in it, in order; `depth` counts the blocks of Python around it."""
+    """A slice that others write, and the claims in it, in order; `depth` counts the blocks of Python around it.
+
+    A `turn` is one of those that a claim repeats.
+    """
 
     start: int
     end: int
     depth: int
+    turn: bool = False
     claims: list[Placed] = field(default_factory=list["Placed"])
     starts: list[int] = field(default_factory=list[int])
 
@@ -105,7 +122,7 @@ class Plan:
     def __init__(
         self,
         body: Body,
-        withdrawn: frozenset[tuple[str, int, int]],
+        withdrawn: frozenset[Key],
         contested: frozenset[int] = frozenset(),
         calls: Sequence[Claim] = (),
     ) -> None:
@@ -117,6 +134,8 @@ class Plan:
         self.body, self.contested = body, contested
         self.root = Slot(body.start, body.end, 0)
         self.calls = calls
+        self.unrolled: frozenset[Key] = frozenset()
+        """The claims that print turn by turn what they repeat."""
         self._items = body.items
         self._withdrawn = withdrawn
 
@@ -136,7 +155,7 @@ class Plan:
         last = bisect_right(slot.starts, claim.end - 1)
         inside = slot.claims[first:last]
         depth = slot.depth + claim.opens
-        slots = tuple([Slot(start, end, depth) for start, end in claim.inner])
+        slots = tuple([Slot(start, end, depth, claim.repeats) for start, end in claim.inner])
         if claim.helper is not None and all(other.claim.end <= claim.end for other in inside):
             inside = []
         for other in inside:
@@ -169,6 +188,22 @@ class Plan:
                 return placed.claim
         return None
 
+    def slot(self, place: int) -> Slot | None:
+        """Return the innermost slot that has an item which no claim says by itself; None for others."""
+        slot: Slot | None = self.root
+        while slot is not None and (placed := slot.at(place)) is not None:
+            slot = placed.slot_of(place, place + 1)
+        return slot
+
+    def in_turn(self, place: int) -> bool:
+        """Tell whether an item that no claim says by itself is one of several that a loop says."""
+        slot = self.slot(place)
+        return slot is not None and slot.turn
+
+    def settle(self) -> None:
+        """Leave out the claims inside of turns that not all turns have."""
+        _settle(self.root)
+
     def outermost(self, place: int, beside: int) -> int | None:
         """Return where what has the item at `place` starts, in the slot that has the item `beside`; None outside it."""
         slot = self.root
@@ -190,6 +225,24 @@ class Plan:
                 stack += reversed(slot.claims)
 
 
+def _settle(slot: Slot) -> None:
+    for placed in slot.claims:
+        for inner in placed.slots:
+            _settle(inner)
+        if placed.claim.repeats:
+            common = set.intersection(*({_likeness(one, turn.start) for one in turn.claims} for turn in placed.slots))
+            for turn in placed.slots:
+                turn.claims = [one for one in turn.claims if _likeness(one, turn.start) in common]
+                turn.starts = [one.claim.start for one in turn.claims]
+
+
+def _likeness(placed: Placed, origin: int) -> Hashable:
+    """Return what is equal for claims that say the same of slices with these origins."""
+    claim = placed.claim
+    inner = [tuple([_likeness(one, origin) for one in slot.claims]) for slot in placed.slots]
+    return claim.rule, claim.start - origin, claim.end - origin, claim.like, tuple(inner)
+
+
 def _height(placed: Placed) -> int:
     """Return how many blocks of Python stand in one another inside a claim, its own too."""
     inner = max((_height(one) for slot in placed.slots for one in slot.claims), default=0)
@@ -206,7 +259,7 @@ def _deepen(claims: Iterable[Placed], by: int) -> None:
 def planned(
     body: Body,
     rules: Iterable[SugarRule],
-    withdrawn: frozenset[tuple[str, int, int]] = frozenset(),
+    withdrawn: frozenset[Key] = frozenset(),
     calls: Sequence[Claim] = (),
 ) -> Plan:
     """Ask the rules one after the other about a body; return what they may say."""
@@ -220,6 +273,7 @@ def planned(
             jump.target for jump in body.jumps if plan.owner(jump.at) is None and plan.owner(jump.target) is not None
         }
         if left <= contested:
+            plan.settle()
             return plan
         contested |= left
 

@@ -57,14 +57,18 @@ class Proof:
         found: Faults = {}
         ran: list[Part] = []
         broken: dict[Helper, str] = {}
+        lost: set[str] = set()
         for part in printed.parts:
             error = _raised(part, names)
             if error is None:
                 ran += [part] if part.body is not None else []
+            elif isinstance(error, NameError) and error.name in lost:
+                continue  # it calls one that could not be run itself
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
                 found[part.body.start] = {_claim_of(part, error): _reason(error)}
+                lost |= {line[len("def ") : line.index("(")] for line in part.page.lines if line.startswith("def ")}
             else:
                 raise ProofError("what was printed without any rule raises") from error
         self._blame(printed, ran, found, broken)
@@ -76,7 +80,9 @@ class Proof:
             return {}
         for part, emitted, places in zip(ran, row.bodies(), places_of(builder), strict=True):
             if part.body is not None and part.plan is not None:
-                wrong = dict(_differences(part.body, part.plan, list(_emitted(part, emitted, places))))
+                wrong = dict(
+                    _differences(_wanted(part.body, part.plan, part.page.folded), _emitted(part, emitted, places))
+                )
                 if wrong:
                     found[part.body.start] = wrong
         if not found:
@@ -151,9 +157,8 @@ def _claim_of(part: Part, error: Exception) -> Claim:
     return found
 
 
-def _differences(body: Body, plan: Plan, emitted: Owned) -> Iterator[tuple[Claim, str]]:
+def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Claim, str]]:
     """Yield the claims on a body whose lines emit anything else than their slices."""
-    wanted = _wanted(body, plan)
     expected, got = _by_claim(wanted), _by_claim(emitted)
     wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
     if not wrong:  # all of it is there; perhaps in another order
@@ -182,11 +187,14 @@ def _meaning(item: Item) -> object:
     return item.kind if item.node is None or item.kind == "{" else item.node, item.lead, spelling_of(item)
 
 
-def _wanted(body: Body, plan: Plan) -> Owned:
-    """Return the items of a body, each with the innermost claim that has it."""
+def _wanted(body: Body, plan: Plan, folded: set[Claim]) -> Owned:
+    """Return the items of a body, each with the innermost claim whose lines say it."""
     owners: list[Claim | None] = [None] * (body.end - body.start + 1)
+    within = body.start
     for claim in plan.claims():  # outer ones first
-        owners[claim.start - body.start : claim.end - body.start] = [claim] * (claim.end - claim.start)
+        if claim.start >= within:
+            owners[claim.start - body.start : claim.end - body.start] = [claim] * (claim.end - claim.start)
+            within = claim.end if claim in folded else within
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))
 
 

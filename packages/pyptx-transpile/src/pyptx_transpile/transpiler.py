@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
+    from pyptx_transpile.plan import Claim
     from pyptx_transpile.proof import Faults
 
 _MOST_RAISING = 1_000  # claims of a module that raise while they are printed
@@ -33,11 +34,12 @@ _ROUNDS = 10  # after so many, a body whose rules still fail is printed without 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A site at which a rule was wrong: the function, the first instruction, and why."""
+    """A site that a rule was withdrawn from: the function, the first instruction and its place, and why."""
 
     rule: str
     function: str
     statement: str
+    place: int
     reason: str
 
 
@@ -45,13 +47,15 @@ class Withdrawn:
 class Transpiled:
     """Python for a module, and what its rules did.
 
-    `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong.
+    `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong,
+    `dropped` those whose function has too few calls left without them.
     """
 
     text: str
     met: Counter[str]
     applied: Counter[str]
     withdrawn: tuple[Withdrawn, ...]
+    dropped: tuple[Withdrawn, ...] = ()
 
 
 class Transpiler:
@@ -81,11 +85,11 @@ class Transpiler:
         printed = self.printed()
         proof = Proof(self._row, self._style)
         rounds = 0
-        while verify and (faults := proof.faults(printed)):
+        while verify and (self._withdraw(proof.faults(printed), entirely=rounds >= _ROUNDS)):
             rounds += 1
-            self._withdraw(faults, entirely=rounds >= _ROUNDS)
             printed = self.printed()
-        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn))
+        dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
+        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped)
 
     def printed(self) -> Printed:
         """Return the file as it is planned now."""
@@ -96,14 +100,16 @@ class Transpiler:
                 self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
 
-    def _withdraw(self, faults: Faults, *, entirely: bool) -> None:
-        """Plan the bodies at fault again without the claims that were wrong, or without any rule."""
-        for wrong in faults.values():
-            for claim, reason in wrong.items():
-                item = self._row.items[claim.start]
-                self._withdrawn.append(Withdrawn(claim.rule, item.function, item.canonical(), reason))
-        if not self._plan.withdraw(faults, entirely=entirely):
-            raise ProofError("a claim was withdrawn before")
+    def _withdraw(self, faults: Faults, *, entirely: bool) -> bool:
+        """Plan the bodies at fault again without the claims that were wrong, or without any rule; tell of a change."""
+        guilty = self._plan.withdraw(faults, entirely=entirely)
+        for wrong in guilty.values():
+            self._withdrawn += [self._site(claim, reason) for claim, reason in wrong.items()]
+        return bool(faults or guilty)
+
+    def _site(self, claim: Claim, reason: str) -> Withdrawn:
+        item = self._row.items[claim.start]
+        return Withdrawn(claim.rule, item.function, item.canonical(), claim.start, reason)
 
 
 def transpile(

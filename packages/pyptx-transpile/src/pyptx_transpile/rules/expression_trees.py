@@ -17,18 +17,19 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from pyptx_transpile.rows import Body
     from pyptx_transpile.spelling import Operations
 
-__all__ = ["Tree", "Trees", "call_width", "places_of_sources"]
+__all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width", "registers"]
 
 _WIDEST = 100  # columns of a statement, by estimate; what is wider takes two lines, and saves none
 _MOST_INSTRUCTIONS = 8  # in one expression
 _LONGEST_VECTOR = 3  # elements of a list in which expressions may stand; longer ones are slices of banks
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
+_OF_INDEX = len("r[8 * i]")
 
 
 @dataclass(slots=True)
@@ -47,6 +48,10 @@ class Tree:
     size: int = 1
     named: bool = False
 
+    def like(self, origin: int) -> Hashable:
+        """Return what is equal for statements that are written alike, at places counted from their origins."""
+        return self.at - origin, self.operator, tuple([each.like(origin) for each in self.inner.values()])
+
     def temporaries(self) -> Iterator[int]:
         """Yield the places of the inner instructions in the order in which Python evaluates them: that of the text."""
         for each in self.inner.values():
@@ -62,29 +67,30 @@ class Trees:
         self._body, self._operations = body, operations
         self._once = _used_once(body)
 
-    def statements(self, places: range) -> list[Tree | None]:
-        """Return the statements of a row of instructions; None for what is no instruction."""
+    def statements(self, places: range, *, turn: bool) -> list[Tree | None]:
+        """Return the statements of a row of instructions, of a turn of a loop perhaps; None for what is none."""
         done: list[Tree | None] = []
         for at in places:
             node = self._body.instruction(at)
             if node is None:
                 done.append(None)
                 continue
-            one = self._alone(at, node)
+            one = self._alone(at, node, turn=turn)
             if not self._body.deviates(at):
-                self._take_in(one, node, done)
+                self._take_in(one, node, done, turn=turn)
             done.append(one)
         return done
 
-    def _alone(self, at: int, node: nodes.Instruction) -> Tree:
+    def _alone(self, at: int, node: nodes.Instruction, *, turn: bool) -> Tree:
         """Return an instruction as a statement of its own; it has a result if it may stand inside another one."""
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
-        width = len(" + ") + sum(map(_width, node.operands[1:])) if operator else call_width(node)
+        sources = sum(_width(each, turn=turn) for each in node.operands[1:])
+        width = len(" + ") + sources if operator else call_width(node, turn=turn)
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
-    def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None]) -> None:
+    def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None], *, turn: bool) -> None:
         """Write the last statements into a new one, as many as are its sources in their order."""
         sources = list(places_of_sources(node))
         taken: list[Tree] = []
@@ -92,7 +98,7 @@ class Trees:
             last = done[-1]
             if last is None or last.result is None or last.result not in self._once or last.result not in sources:
                 break
-            wider = one.width + last.width - len(last.result) + len("()")
+            wider = one.width + last.width - register_width(last.result, turn=turn) + len("()")
             if wider > _WIDEST or one.size + last.size > _MOST_INSTRUCTIONS:
                 break
             del sources[sources.index(last.result) :]
@@ -113,25 +119,26 @@ def _used_once(body: Body) -> set[str]:
         if node.guard is not None:
             uses[node.guard.register] += 1
         for number, operand in enumerate(node.operands):
-            names = list(_registers(operand))
+            names = list(registers(operand))
             uses.update(names)
             if number == 0 and isinstance(operand, tree.Register):
                 writes.update(names)
     return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
 
 
-def _registers(operand: tree.Operand) -> Iterator[str]:
+def registers(operand: tree.Operand) -> Iterator[str]:
+    """Yield the names of registers in an operand, in the order of the text."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
             yield name
         case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
             for part in parts:
-                yield from _registers(part)
+                yield from registers(part)
         case tree.Pair(first, second):
-            yield from _registers(first)
-            yield from _registers(second)
+            yield from registers(first)
+            yield from registers(second)
         case tree.Address(base=inner) | tree.Negated(inner) | tree.Unified(inner):
-            yield from _registers(inner)
+            yield from registers(inner)
         case _:
             return
 
@@ -150,23 +157,31 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
                 pass
 
 
-def _width(operand: tree.Operand) -> int:
+def register_width(name: str, *, turn: bool) -> int:
+    """Return about how many columns a register takes; in a turn of a loop it is one of several, with a longer index."""
+    return _OF_INDEX if turn else len(name) + 1
+
+
+def _width(operand: tree.Operand, *, turn: bool) -> int:
     """Return about how many columns an operand takes."""
     match operand:
-        case tree.Register(name) | tree.Symbol(name) | tree.Immediate(name):
+        case tree.Register(name):
+            return register_width(name, turn=turn)
+        case tree.Symbol(name) | tree.Immediate(name):
             return len(name) + 1
         case tree.Address(base, offset):
-            return _OF_ADDRESS + _width(base) + (0 if offset is None else len(", ") + _width(offset))
+            inner = _width(base, turn=turn)
+            return _OF_ADDRESS + inner + (0 if offset is None else len(", ") + _width(offset, turn=turn))
         case tree.Vector(elements):
-            return len("[]") + sum(len(", ") + _width(each) for each in elements[:_LONGEST_VECTOR])
+            return len("[]") + sum(len(", ") + _width(each, turn=turn) for each in elements[:_LONGEST_VECTOR])
         case _:
             return 2 * _OF_ADDRESS
 
 
-def call_width(node: nodes.Instruction) -> int:
-    """Return about how many columns the call of an instruction takes."""
-    guard = 0 if node.guard is None else len(", pred=~") + len(node.guard.register)
-    return _opcode_width(node.opcode) + guard + sum(len(", ") + _width(each) for each in node.operands)
+def call_width(node: nodes.Instruction, *, turn: bool) -> int:
+    """Return about how many columns the call of an instruction takes, in a turn of a loop perhaps."""
+    guard = 0 if node.guard is None else len(", pred=~") + register_width(node.guard.register, turn=turn)
+    return _opcode_width(node.opcode) + guard + sum(len(", ") + _width(each, turn=turn) for each in node.operands)
 
 
 @lru_cache(maxsize=4096)

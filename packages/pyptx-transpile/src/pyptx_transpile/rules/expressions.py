@@ -10,7 +10,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.body_printer import opcode
 from pyptx_transpile.layout import Group, call, keyword
 from pyptx_transpile.plan import Claim
-from pyptx_transpile.rules.expression_trees import Tree, Trees
+from pyptx_transpile.rules.expression_trees import Tree, Trees, register_width
 from pyptx_transpile.spelling import OPERATORS, Operations, banks_of
 
 if TYPE_CHECKING:
@@ -33,19 +33,24 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield the rows of statements that have fewer lines when instructions stand in the place of their results."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
     for run in runs(body, plan):
-        for block in _blocks(trees.statements(run), run):
+        turn = plan.in_turn(run.start)
+        for block in _blocks(trees.statements(run, turn=turn), run, turn=turn):
             yield _claim(body, block)
 
 
 def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
-    """Yield the rows of instructions, and what compilers write between them, that no branch ends and no claim has."""
-    start = body.start
+    """Yield the rows of instructions, and what compilers write between them, that no branch and no block ends.
+
+    What a claim says is in none.
+    """
+    start, before = body.start, None
     for at in range(body.start, body.end + 1):
-        if at < body.end and plan.owner(at) is None and _is_plain(body, at):
+        slot = plan.slot(at) if at < body.end and _is_plain(body, at) else None
+        if slot is before and slot is not None:
             continue
-        if at - start >= least:
+        if before is not None and at - start >= least:
             yield range(start, at)
-        start = at + 1
+        start, before = at, slot
 
 
 def _is_plain(body: Body, at: int) -> bool:
@@ -53,13 +58,13 @@ def _is_plain(body: Body, at: int) -> bool:
     return isinstance(node, nodes.Loc) or (isinstance(node, nodes.Instruction) and node.opcode[0] not in _ENDS)
 
 
-def _blocks(statements: Sequence[Tree | None], run: range) -> Iterator[list[int | Tree]]:
+def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
     """Yield the blocks of a row: statements, or the places of those that are written as they are."""
     block: list[int | Tree] = []
     end = taken = width = 0  # where its last expression ends, and the instructions inside expressions so far
     at = run.start
     for each in statements:
-        size, wider = (0, 0) if each is None else (each.size - 1, sum(map(_width, each.inner.values())))
+        size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))
         if block and (width + wider > _WIDEST or len(block) - end > _FARTHEST):
             if taken >= _LEAST:
                 yield block[:end]
@@ -73,9 +78,11 @@ def _blocks(statements: Sequence[Tree | None], run: range) -> Iterator[list[int 
         yield block[:end]
 
 
-def _width(inner: Tree) -> int:
-    """Return how many columns the registers of an expression inside another take in a list, its own too."""
-    return len(f"{inner.result}, ") + 1 + sum(map(_width, inner.inner.values()))
+def _width(one: Tree, *, turn: bool) -> int:
+    """Return how many columns the registers of the expressions inside a statement take in a list."""
+    names = [each.result for each in one.inner.values() if each.result is not None]
+    own = sum(len(", ") + register_width(name, turn=turn) for name in names)
+    return own + sum(_width(each, turn=turn) for each in one.inner.values())
 
 
 def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
@@ -96,7 +103,8 @@ def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
                     statement(printer, each)
 
     start = next(iter(first.temporaries()))
-    return Claim("expression", start, last.at + 1, write, constants=("SPELLING",) if spelt else ())
+    like = tuple([each - start if isinstance(each, int) else each.like(start) for each in block])
+    return Claim("expression", start, last.at + 1, write, constants=("SPELLING",) if spelt else (), like=like)
 
 
 def _temporaries(names: list[str]) -> Expression:
@@ -114,7 +122,8 @@ def statement(printer: BodyPrinter, one: Tree) -> None:
     """Print a statement, with what stands in the place of its sources."""
     node = printer.body.branch(one.at)
     if one.operator is not None and not printer.body.deviates(one.at) and printer.is_assigned(node.operands[0]):
-        printer.page.line(f"{printer.values.expression(node.operands[0])} = {_operation(printer, one, one.operator)}")
+        result, operation = printer.values.expression(node.operands[0]), _operation(printer, one, one.operator)
+        printer.page.assign(result, operation)
     elif one.inner:
         printer.page.say(_call(printer, one, printer.values.expression(node.operands[0])))
     else:

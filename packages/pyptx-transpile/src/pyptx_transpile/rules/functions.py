@@ -212,9 +212,11 @@ FUNCTION = SugarRule(
     before="\n\t".join(
         [
             f"{{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %r{at}, 0;\n\t@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n\t}}"
-            for at in (1, 2, 3)
+            f"\n\t{other}.b32 %r0, %r{at};"
+            for at, other in ((1, "not"), (2, "brev"), (3, "cnot"))
         ]
     ),
-    after="shfl_idx(r[1], r[0])\nshfl_idx(r[2], r[0])\nshfl_idx(r[3], r[0])",
+    after="shfl_idx(r[1], r[0])\nptx.inst.not_.b32(r[0], r[1])\nshfl_idx(r[2], r[0])\nptx.inst.brev.b32(r[0], r[2])\n"
+    "shfl_idx(r[3], r[0])\nptx.inst.cnot.b32(r[0], r[3])",
     find=find,
 )

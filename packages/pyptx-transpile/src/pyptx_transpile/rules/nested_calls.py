@@ -27,8 +27,9 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield the instructions that are operands of the one behind them, with that one."""
     for run in runs(body, plan, least=_LEAST):
         before: list[Tree] = []  # what may be an operand
+        turn = plan.in_turn(run.start)
         for at in run:
-            outer = _alone(body, at)
+            outer = _alone(body, at, turn=turn)
             if outer is None:
                 before.clear()
                 continue
@@ -42,7 +43,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
                 before.append(outer)
 
 
-def _alone(body: Body, at: int) -> Tree | None:
+def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     """Return the call of an instruction, with its result if it may be an operand; None for what is as it is.
 
     What changes a register in place is a statement of its own: as an operand it would be overlooked.
@@ -52,7 +53,7 @@ def _alone(body: Body, at: int) -> Tree | None:
         return None
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
-    return Tree(at, result, None, call_width(node), named=True)
+    return Tree(at, result, None, call_width(node, turn=turn), named=True)
 
 
 def _take_in(body: Body, outer: Tree, before: list[Tree]) -> None:
@@ -72,7 +73,8 @@ def _claim(outer: Tree) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         statement(printer, outer)
 
-    return Claim("operand", min(each.at for each in outer.inner.values()), outer.at + 1, write, opens=0)
+    start = min(each.at for each in outer.inner.values())
+    return Claim("operand", start, outer.at + 1, write, opens=0, like=outer.like(start))
 
 
 NESTED = SugarRule(

@@ -20,7 +20,7 @@ from pyptx_transpile.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
@@ -57,7 +57,7 @@ class Statements:
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
             for claim in plan.claims():
-                for at in _own(claim):
+                for at in claim.own():
                     self._bind(at, claim.start, claim.end)
 
     def _number(self, names: Names, known: dict[Hashable, int]) -> None:
@@ -91,14 +91,6 @@ class Statements:
                 begin = at + 1
         if end > begin:
             yield begin, end
-
-
-def _own(claim: Claim) -> Iterator[int]:
-    at = claim.start
-    for start, end in claim.inner:
-        yield from range(at, start)
-        at = end
-    yield from range(at, claim.end)
 
 
 def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:

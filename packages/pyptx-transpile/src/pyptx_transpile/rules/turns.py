@@ -1,0 +1,174 @@
+"""Texts that differ in numbers alone, as the block of one `for`: numbers are steps, or come from a table.
+
+Blocks may hold loops already. Then a number is the sum of what it is in each of them: `r[4 + 36 * i + j]`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.layout import Group, call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MOST_TABLES", "NAMES", "Loop", "looped", "runs_of", "stepped"]
+
+_WIDEST_TABLE = 80  # columns
+_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
+NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
+"""What counts the turns of a loop, and what its tables are called, by the number of loops around it."""
+MOST_TABLES = len(NAMES[0]) - 1
+_LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
+_NAME = f"[{''.join(name for names in NAMES for name in names)}]"
+_SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
+_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # in front of what a loop counts
+_OPERATOR = re.compile(r"[-+*/<>&|^=] \Z", re.ASCII)
+_ADDS = re.compile(r" [+-] ", re.ASCII)
+_OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A `for` over some values with the lines of its block; `names` are its variables."""
+
+    names: tuple[str, ...]
+    over: Group
+    lines: list[str]
+
+    def header(self) -> str:
+        """Return what stands in front of the values."""
+        counter, *tables = self.names or ("_",)
+        if self.over.opening == "enumerate(" and len(tables) > 1:
+            return f"for {counter}, ({', '.join(tables)}) in "
+        return f"for {', '.join([counter, *tables])} in "
+
+
+@dataclass(slots=True)
+class _Merging:
+    """What is made of the turns of one loop: `tables` has the names of the columns without a step."""
+
+    level: int
+    tables: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
+    counted: bool = False
+
+    def line(self, lines: Sequence[str]) -> str | None:
+        """Return one line for those of all turns; None if more than numbers differs, or too many of them."""
+        pieces = [_LITERAL.split(line) for line in lines]
+        texts = {tuple([piece for at, piece in enumerate(row) if at % 3 != 2]) for row in pieces}
+        if len(texts) != 1:
+            return None
+        merged: list[str | None] = list(pieces[0])
+        for at in range(2, len(merged), 3):
+            if merged[at] is not None:
+                number = self._number(tuple([int(str(row[at])) for row in pieces]))
+                if number is None:
+                    return None
+                merged[at] = f"({number})" if _needs_brackets(number, pieces[0][at - 2], pieces[0][at + 1]) else number
+        text = "".join([piece for piece in merged if piece is not None])
+        return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
+
+    def _number(self, column: tuple[int, ...]) -> str | None:
+        """Return the expression of a number that is another one in each turn; None if that takes too many tables."""
+        start, step = column[0], column[1] - column[0]
+        counter, *names = NAMES[self.level]
+        if stepped(column) < len(column):
+            if column not in self.tables and len(self.tables) < MOST_TABLES:
+                self.tables[column] = names[len(self.tables)]
+            return self.tables.get(column)
+        if step == 0:
+            return str(start)
+        self.counted = True
+        times = counter if abs(step) == 1 else f"{abs(step)} * {counter}"
+        return f"{start} {'+' if step > 0 else '-'} {times}"
+
+
+def _needs_brackets(number: str, before: str, behind: str) -> bool:
+    """Tell whether a sum is an operand of an operator; what another loop adds to it is a part of the sum."""
+    if not _ADDS.search(number):
+        return False
+    return bool(_OPERATOR.search(before) or (_OPERATES.match(behind) and not _ADDS.match(behind)))
+
+
+def _without_nothing(text: str) -> str:
+    """Return a line without zeros to which a loop adds something."""
+    pieces = re.split(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", text)
+    pieces[::2] = [_NOTHING.sub(lambda found: "-" * (found[1] == "-"), piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def _spaced(index: re.Match[str]) -> str:
+    """Return an index with blanks around the colons between expressions, as formatters put them."""
+    return f"[{index[1].replace(':', ' : ')}]"
+
+
+def looped(turns: Sequence[Sequence[str]], level: int) -> Loop | None:
+    """Return the `for` of turns that differ in numbers alone, None for others, inside of so many other loops."""
+    if len({len(turn) for turn in turns}) != 1:
+        return None
+    merging, lines = _Merging(level), list[str]()
+    for each in zip(*turns, strict=True):
+        line = merging.line(each)
+        if line is None:
+            return None
+        lines.append(line)
+    return _loop(merging, len(turns), lines)
+
+
+def _loop(merging: _Merging, count: int, lines: list[str]) -> Loop:
+    counter = (NAMES[merging.level][0],) if merging.counted else ()
+    names = tuple(merging.tables.values())
+    over = _values(list(merging.tables)) if names else call("range", [str(count)])
+    return Loop((*counter, *names), call("enumerate", [over]) if counter and names else over, lines)
+
+
+def _values(columns: Sequence[tuple[int, ...]]) -> Group:
+    """Return the rows of a table if they fit on a line, else its columns, in which runs of numbers are short."""
+    rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
+    if len(", ".join(rows)) <= _WIDEST_TABLE:
+        return Group("(", tuple(rows), ")")
+    short = [Group("(", tuple(runs), ",)" if len(runs) == 1 else ")") for runs in map(runs_of, columns)]
+    return short[0] if len(short) == 1 else call("zip", [*short, "strict=True"])
+
+
+def stepped(column: Sequence[int]) -> int:
+    """Return how many numbers from the first on have the same step."""
+    for at in range(2, len(column)):
+        if column[at] - column[at - 1] != column[1] - column[0]:
+            return at
+    return len(column)
+
+
+def runs_of(column: Sequence[int]) -> list[str]:
+    """Return the numbers of a column; those that have a step, or come again and again, as one item."""
+    found: list[str] = []
+    at = 0
+    while at < len(column):
+        text, length = max((_row(column[at:]), _cycle(column[at:])), key=lambda run: run[1])
+        found.append(text)
+        at += length
+    return found
+
+
+def _row(column: Sequence[int]) -> tuple[str, int]:
+    """Return the numbers at the beginning that have a step, and how many they are; one if they are too few."""
+    length = stepped(column)
+    step = column[1] - column[0] if length >= _SHORTEST_RUN else 0
+    if step == 0:
+        return str(column[0]), 1
+    more = "" if step == 1 else f", {step}"
+    return f"*range({column[0]}, {column[0] + step * length}{more})", length
+
+
+def _cycle(column: Sequence[int]) -> tuple[str, int]:
+    """Return the numbers at the beginning that come again and again, and how many they are in all."""
+    best = "", 0
+    for period in range(1, _LONGEST_CYCLE + 1):
+        same = (one == other for one, other in zip(column, column[period:], strict=False))
+        turns = 1 + sum(takewhile(bool, same)) // period
+        if turns * period > max(best[1], _SHORTEST_RUN - 1, 2 * period):
+            best = f"*[{', '.join(map(str, column[:period]))}] * {turns}", turns * period
+    return best

@@ -1,0 +1,157 @@
+"""Repeats: loops in loops, where turns begin, what their numbers become, and who is at fault when one is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_transpile import transpile
+from pyptx_transpile.layout import lines, parsed
+from pyptx_transpile.rules.table import RULES
+from pyptx_transpile.rules.turns import looped
+
+from .test_proof import rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile import Claim
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
+REGISTERS = "\t.reg .pred %p<99>;\n\t.reg .b32 %r<999>;\n\t.reg .f32 %f<999>;\n\t.reg .b64 %rd<99>;\n"
+
+
+def module(*statements: str) -> str:
+    return f"{HEAD}{REGISTERS}" + "".join(f"\t{each};\n" for each in (*statements, "ret")) + "}\n"
+
+
+def body_of(text: str) -> str:
+    """Return the statements of the kernel behind its registers."""
+    return text.partition("b64, 99)\n")[2].partition("    ptx.inst.ret()")[0]
+
+
+def groups(count: int) -> Iterator[str]:
+    """Yield groups of four conversions and a store of them, as an epilogue has them."""
+    for group in range(count):
+        at = 10 + 6 * group
+        yield from (f"cvt.rn.bf16x2.f32 %r{at + k}, %f{8 * group + 2 * k + 1}, %f{8 * group + 2 * k}" for k in range(4))
+        yield f"xor.b32 %r{at + 4}, %r1, {32 * group}"
+        yield f"st.shared.v4.b32 [%r{at + 4}], {{%r{at}, %r{at + 1}, %r{at + 2}, %r{at + 3}}}"
+
+
+def test_a_loop_is_in_a_loop() -> None:
+    source = module(*groups(3))
+    done = transpile(source, RULES)
+    assert body_of(done.text) == (
+        "    for i in range(3):\n"
+        "        for j in range(4):\n"
+        "            ptx.inst.cvt.rn.bf16x2.f32(r[10 + 6 * i + j], f[1 + 8 * i + 2 * j], f[8 * i + 2 * j])\n"
+        "        ptx.inst.xor.b32(r[14 + 6 * i], r[1], 32 * i)\n"
+        "        ptx.inst.st.shared.v4.b32(ptx.addr(r[14 + 6 * i]), r[10 + 6 * i : 14 + 6 * i])\n"
+    )
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+
+
+def negated() -> str:
+    """Return a module that negates elements, with a negation and a store in front that are like the end of a turn."""
+    turn = "ld.f32 %f{a}, [%rd1+{o}]", "neg.f32 %f{b}, %f{a}", "st.global.f32 [%rd2+{o}], %f{b}"
+    rows = [each.format(a=10 + 2 * k, b=11 + 2 * k, o=4 * k) for k in range(4) for each in turn]
+    return module("neg.f32 %f2, %f1", "st.global.f32 [%rd2+96], %f2", *rows)
+
+
+def test_turns_begin_where_nothing_is_handed_to_the_next_one() -> None:
+    done = transpile(negated(), RULES)
+    assert body_of(done.text).partition("for i in range(4):\n")[2] == (
+        "        ptx.inst.neg.f32(f[11 + 2 * i], ptx.inst.ld.f32(f[10 + 2 * i], ptx.addr(rd[1], 4 * i)))\n"
+        "        ptx.inst.st.global_.f32(ptx.addr(rd[2], 4 * i), f[11 + 2 * i])\n"
+    )
+    assert rebuilt(done.text) == negated()
+
+
+@pytest.mark.parametrize(
+    ("turns", "level", "line"),
+    [
+        (["r[4] = r[5] - 3", "r[6] = r[7] - 5"], 0, "r[4 + 2 * i] = r[5 + 2 * i] - (3 + 2 * i)"),
+        (["r[0] = 8 * r[1]", "r[1] = 6 * r[1]"], 0, "r[i] = (8 - 2 * i) * r[1]"),
+        (["f(r[0 + j])", "f(r[8 + j])"], 0, "f(r[8 * i + j])"),
+        (["f(r[0 - 2 * j])", "f(r[0 - 2 * j])"], 0, "f(r[-2 * j])"),
+        (["f(r[0])", "f(r[1])"], 1, "f(r[0 + j])"),
+        (["f(r[4:8])", "f(r[8:12])"], 0, "f(r[4 + 4 * i : 8 + 4 * i])"),
+        (['f("a 1")', 'f("a 1")'], 0, 'f("a 1")'),
+    ],
+)
+def test_numbers_of_turns_become_sums(turns: list[str], level: int, line: str) -> None:
+    loop = looped([[each] for each in turns], level)
+    assert loop is not None
+    assert loop.lines == [line]
+
+
+@pytest.mark.parametrize("turns", [["f(1)", "g(1)"], ["f('1')", "f('2')"], ["f(1)", "f(1, 2)"]])
+def test_turns_that_differ_in_more_are_no_loop(turns: list[str]) -> None:
+    assert looped([[each] for each in turns], 0) is None
+
+
+LONG = "x" * 60
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        (f"r[1] = {LONG} + ({LONG} * 8)", [f"r[1] = {LONG} + (", f"    {LONG} * 8", ")"]),
+        (f"r[1] = ({LONG} + {LONG}) | 5", ["r[1] = (", f"    {LONG} + {LONG}", ") | 5"]),
+        (f"r[1] = {LONG} + f({LONG}, b(4))", [f"r[1] = {LONG} + f(", f"    {LONG}, b(4)", ")"]),
+        (f"r[1] = {LONG} + {LONG} + r[2]", ["r[1] = (", f"    {LONG} + {LONG} + r[2]", ")"]),
+        (f"g(r[{LONG}], ({LONG} + 1), 3)", ["g(", f"    r[{LONG}],", f"    ({LONG} + 1),", "    3,", ")"]),
+    ],
+)
+def test_long_lines_are_broken_as_formatters_do(line: str, broken: list[str]) -> None:
+    before, expression, behind = parsed(line)
+    assert list(lines(expression, 0, before, behind)) == broken
+
+
+# --- what is wrong with a loop ----------------------------------------------------------------------------
+
+
+def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
+    """Return rules of which one writes something else in its own lines, for its claim of that number alone."""
+
+    def wrong(claim: Claim) -> Claim:
+        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+            first = len(printer.page.lines)
+            claim.write(printer, slots)
+            for at in range(first, len(printer.page.lines)):
+                if printer.page.owners[at] is printer.page.owner:
+                    printer.page.lines[at] = change(printer.page.lines[at])
+
+        return replace(claim, write=write)
+
+    def found(one: SugarRule) -> SugarRule:
+        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+            for number, claim in enumerate(one.find(body, plan)):
+                yield wrong(claim) if turn is None or turn == number else claim
+
+        return replace(one, find=find) if one.name == rule else one
+
+    return [found(one) for one in RULES]
+
+
+def test_a_wrong_claim_in_one_turn_is_withdrawn_and_the_loop_stays() -> None:
+    done = transpile(negated(), spoiled("operand", lambda line: line.replace("rd[1]", "rd[2]"), turn=2))
+    assert [(one.rule, one.statement) for one in done.withdrawn] == [("operand", "ld.f32 %f12, [%rd1+4];")]
+    assert "for i in range(4):" in done.text
+    assert rebuilt(done.text) == negated()
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("range(4)", "range(3)"), ("for i", "for z")])
+def test_a_wrong_loop_is_withdrawn_and_its_turns_are_statements_again(right: str, wrong: str) -> None:
+    done = transpile(negated(), spoiled("repeat", lambda line: line.replace(right, wrong)))
+    assert [one.rule for one in done.withdrawn] == ["repeat"]
+    assert done.text.count("-ptx.inst.ld.f32(..., ") == 4
+    assert rebuilt(done.text) == negated()
