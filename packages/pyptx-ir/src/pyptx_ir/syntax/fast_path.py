@@ -26,7 +26,7 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from pyptx_ir.syntax.tables import LineTable, shared_tables
+from pyptx_ir.syntax.tables import shared_tables
 from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _USUAL_LEAD = "\n\t"
 _END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n(?:\s++|//[^\n\0]*+)*+[.@A-Za-z_$%{}])"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
-_OPERANDS = r"(?:[ \t]++(?!\s*+\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
+_OPERANDS = r"(?:\s++(?!\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = rf"[ \t]++({DIGITS_TEXT})"
 _PLACE = _NUMBER * 3
@@ -74,9 +74,8 @@ _LINE = re.compile(
     rf"|({_LABEL}))|",
     re.ASCII,
 )
-_CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _OPEN, _DATA = 2, 29, 2
+_INSTRUCTION, _OPEN = 2, 29
 
 _new = object.__new__
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
@@ -92,8 +91,8 @@ class FastReader:
     def __init__(self) -> None:
         tables = shared_tables()
         self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
-        self._line_values = LineTable()
-        self._lines: dict[str, tuple[str, str, tuple[Operand, ...]]] = {}
+        self._line_values = tables.line_values
+        self._lines: dict[str, SectionData | Label] = {}  # most are written again and again
         self._leads: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
@@ -104,7 +103,7 @@ class FastReader:
 
     def _run(self, cursor: Cursor, frames: list[Frame]) -> None:
         add, keep = frames[-1].items.append, self._leads.setdefault
-        guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self.operands.split
+        guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self._split
         last: re.Match[str] | None = None
         try:
             for found in _ORDINARY.finditer(cursor.text, cursor.end):
@@ -118,14 +117,16 @@ class FastReader:
                     node.lead = lead
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
-                    try:
-                        node.opcode = opcodes[opcode]
-                        if listed is None:
-                            node.operands = ()
-                        else:
-                            node.operands = split(listed) if "{" in listed else tuple(map(operand, listed.split(", ")))
-                    except Fault:
-                        node.opcode, node.operands = self._closely(opcode, listed)
+                    node.opcode = words = opcodes[opcode]
+                    if listed is None:
+                        node.operands = ()
+                    elif "{" in listed or "(" in listed:
+                        node.operands = split(words, listed)
+                    else:
+                        try:
+                            node.operands = tuple(map(operand, listed.split(", ")))
+                        except Fault:
+                            node.operands = split(words, listed)
                     node.__class__ = Instruction
                     add(node)
                 elif kind < _OPEN:
@@ -140,42 +141,43 @@ class FastReader:
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def _closely(self, opcode: str, listed: str | None) -> tuple[tuple[str, ...], tuple[Operand, ...]]:
-        """Read an instruction that needs a closer look at its commas and parentheses."""
-        if opcode not in _CALLS:
-            return self._opcodes[opcode], () if listed is None else self.operands.split(listed)
-        return tuple(opcode.split(".")), () if listed is None else self.operands.split_call(listed)
+    def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
+        """Read operands that need a closer look at their commas and parentheses."""
+        return self.operands.split_call(listed) if opcode[0] == "call" else self.operands.split(listed)
 
     def lines(self, cursor: Cursor, frames: list[Frame]) -> None:
         """Read the lines of a debugging section, and stop in front of the first that is unusual."""
-        add, keep, known = frames[-1].items.append, self._leads.setdefault, self._lines
+        add, known = frames[-1].items.append, self._lines
         last: re.Match[str] | None = None
         try:
             for found in _LINE.finditer(cursor.text, cursor.end):
-                kind = found.lastindex
-                if kind is None:
+                if found.lastindex is None:
                     break
-                lead, raw = found.group(1, 2)
-                lead = keep(lead, lead)
-                if kind != _DATA:
-                    add(_labelled(found[6], lead, found[5]))
-                else:
-                    node: Any = _new(_DataDraft)
-                    node.lead = lead
-                    node.raw, node.type, node.values = known.get(raw) or self._line(found)
-                    node.__class__ = SectionData
-                    add(node)
+                text = found[0]
+                node = known.get(text)
+                if node is None:
+                    node = known[text] = self._line(found)
+                add(node)
                 last = found
         except Fault:
             pass  # as above
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def _line(self, found: re.Match[str]) -> tuple[str, str, tuple[Operand, ...]]:
-        raw, width, listed = found.group(2, 3, 4)
+    def _line(self, found: re.Match[str]) -> SectionData | Label:
+        lead, raw, width, listed, label, name = found.groups()
+        lead = self._leads.setdefault(lead, lead)
+        if raw is None:
+            return _labelled(name, lead, label)
+        node: Any = _new(_DataDraft)
+        node.lead = lead
+        node.raw = raw
+        node.type = width
         table = self._line_values
-        line = self._lines[raw] = raw, width, tuple([table[text.strip()] for text in listed.split(",")])
-        return line
+        node.values = tuple([table[text.strip()] for text in listed.split(",")])
+        node.__class__ = SectionData
+        done: SectionData = node
+        return done
 
 
 def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
