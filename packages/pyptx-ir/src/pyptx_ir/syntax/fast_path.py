@@ -7,13 +7,14 @@ bounds on repetition keep hostile text linear: no match looks further ahead than
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.drafts import InstructionDraft
 from pyptx_ir.syntax.fast_headers import header
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
-from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
+from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, WORD, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
     InlinedAt,
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
-# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
-_END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n(?:\s++|//[^\n\0]*+)*+[.@A-Za-z_$%{}])"
+# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace; mostly the next one.
+_FIRST = r"[.@A-Za-z_$%{}]"
+_END_OF_LINE = rf"(?=\n\t?{_FIRST}|[ \t\r]*+(?://[^\n\0]*+)?+\n(?:[{BLANK}]++|//[^\n\0]*+)*+{_FIRST})"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
-_OPERANDS = r"(?:\s++(?!\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
+_OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = rf"[ \t]++({DIGITS_TEXT})"
 _PLACE = _NUMBER * 3
@@ -58,7 +60,7 @@ _VARIABLE = (
 # all ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
-    rf"({_GUARD}([a-z][\w.:]{{0,150}}+){_OPERANDS};)"
+    rf"({_GUARD}([a-z][{WORD}.:]{{0,150}}+){_OPERANDS};)"
     rf"|({_LABEL})"
     rf"|(\.loc{_PLACE}{_INLINED}{_END_OF_LINE})"
     rf"|({_REGISTERS})"
@@ -70,14 +72,13 @@ _ORDINARY = re.compile(
 # Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
 # that statements which share a line are each looked at once.
 _LINE = re.compile(
-    rf"({TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([\w$+\-.]++(?:[ \t]*+,[ \t]*+[\w$+\-.]++)*+){_END_OF_LINE})"
+    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([{WORD}$+\-.]++(?:[ \t]*+,[ \t]*+[{WORD}$+\-.]++)*+){_END_OF_LINE})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )
 # `lastindex` of their matches: the group that closes last is the raw.
 _INSTRUCTION, _OPEN = 2, 29
 
-_new = object.__new__
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
 _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
 _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), draft(Declarator)
@@ -86,13 +87,15 @@ _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), d
 class FastReader:
     """Reads runs of ordinary statements of one text."""
 
-    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "operands")
+    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "locs", "operands")
 
     def __init__(self) -> None:
         tables = shared_tables()
         self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
         self._line_values = tables.line_values
-        self._lines: dict[str, SectionData | Label] = {}  # most are written again and again
+        # What has no name of its own is written again and again: a text has one node for all of it.
+        self._lines: dict[str, SectionData | Label] = {}
+        self.locs: dict[str, Loc] = {}
         self._leads: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
@@ -103,7 +106,7 @@ class FastReader:
 
     def _run(self, cursor: Cursor, frames: list[Frame]) -> None:
         add, keep = frames[-1].items.append, self._leads.setdefault
-        guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self._split
+        guards, opcodes, operands, split = self._guards, self._opcodes, self.operands, self._split
         last: re.Match[str] | None = None
         try:
             for found in _ORDINARY.finditer(cursor.text, cursor.end):
@@ -113,7 +116,7 @@ class FastReader:
                 lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                 lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                 if kind == _INSTRUCTION:
-                    node: Any = _new(InstructionDraft)
+                    node: Any = InstructionDraft()
                     node.lead = lead
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
@@ -123,8 +126,9 @@ class FastReader:
                     elif "{" in listed or "(" in listed:
                         node.operands = split(words, listed)
                     else:
+                        items = listed.split(", ")
                         try:
-                            node.operands = tuple(map(operand, listed.split(", ")))
+                            node.operands = itemgetter(*items)(operands) if len(items) > 1 else (operands[listed],)
                         except Fault:
                             node.operands = split(words, listed)
                     node.__class__ = Instruction
@@ -169,7 +173,7 @@ class FastReader:
         lead = self._leads.setdefault(lead, lead)
         if raw is None:
             return _labelled(name, lead, label)
-        node: Any = _new(_DataDraft)
+        node: Any = _DataDraft()
         node.lead = lead
         node.raw = raw
         node.type = width
@@ -199,7 +203,7 @@ def _label(_: FastReader, lead: str, found: re.Match[str]) -> Label:
 
 
 def _labelled(name: str, lead: str, raw: str) -> Label:
-    node: Any = _new(_LabelDraft)
+    node: Any = _LabelDraft()
     node.lead = lead
     node.raw = raw
     node.name = name
@@ -208,8 +212,16 @@ def _labelled(name: str, lead: str, raw: str) -> Label:
     return done
 
 
-def _loc(_: FastReader, lead: str, found: re.Match[str]) -> Loc:
-    node: Any = _new(_LocDraft)
+def _loc(reader: FastReader, lead: str, found: re.Match[str]) -> Loc:
+    text = found[0]
+    known = reader.locs.get(text)
+    if known is None:
+        known = reader.locs[text] = _new_loc(lead, found)
+    return known
+
+
+def _new_loc(lead: str, found: re.Match[str]) -> Loc:
+    node: Any = _LocDraft()
     node.lead = lead
     node.raw, file, line, column, label = found.group(8, 9, 10, 11, 12)
     node.file = integer(file)
@@ -227,8 +239,8 @@ def _inlined(found: re.Match[str]) -> InlinedAt:
 
 
 def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
-    name: Any = _new(_RegisterNameDraft)
-    node: Any = _new(_RegistersDraft)
+    name: Any = _RegisterNameDraft()
+    node: Any = _RegistersDraft()
     node.lead = lead
     node.raw, node.type, name.name, count = found.group(17, 18, 19, 20)
     name.count = None if count is None else integer(count)
@@ -242,7 +254,7 @@ def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclar
 
 def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
     raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
-    declarator: Any = _new(_DeclaratorDraft)
+    declarator: Any = _DeclaratorDraft()
     declarator.name = name
     declarator.count = None
     declarator.dimensions = ()
@@ -251,7 +263,7 @@ def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
         declarator.dimensions = tuple([reader.operands[size] if size else None for size in sizes])
     declarator.initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
     declarator.__class__ = Declarator
-    node: Any = _new(_VariableDraft)
+    node: Any = _VariableDraft()
     node.lead = lead
     node.raw = raw
     node.space = space

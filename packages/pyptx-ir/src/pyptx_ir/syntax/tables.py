@@ -28,7 +28,6 @@ _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++"
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
 
-_new = object.__new__
 
 
 class OperandTable(dict[str, Operand]):
@@ -42,7 +41,7 @@ class OperandTable(dict[str, Operand]):
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
             # Inlined: compilers name a new register in almost every instruction.
-            value: Any = _new(RegisterDraft)
+            value: Any = RegisterDraft()
             value.name = text
             value.__class__ = Register
             operand: Operand = value
