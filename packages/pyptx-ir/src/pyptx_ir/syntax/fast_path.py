@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
-# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace; mostly the next one.
+# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
 _FIRST = r"[.@A-Za-z_$%{}]"
 _END_OF_LINE = rf"(?=\n\t?{_FIRST}|[ \t\r]*+(?://[^\n\0]*+)?+\n(?:[{BLANK}]++|//[^\n\0]*+)*+{_FIRST})"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
@@ -69,10 +69,11 @@ _ORDINARY = re.compile(
     r")|",
     re.ASCII,
 )
+_VALUE = rf"[{WORD}$+\-.]++"
 # Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
 # that statements which share a line are each looked at once.
 _LINE = re.compile(
-    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([{WORD}$+\-.]++(?:[ \t]*+,[ \t]*+[{WORD}$+\-.]++)*+){_END_OF_LINE})"
+    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){_END_OF_LINE})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )

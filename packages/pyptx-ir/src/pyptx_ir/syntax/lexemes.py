@@ -19,7 +19,7 @@ _LISTING = (
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
-# For sets in what is matched most. Spelt out, a set is a bitmap; a `\w` in it is asked for by a call, for each character.
+# What is matched most spells its sets out: these are bitmaps, where `\w` costs a call for each character.
 WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f\v"
 NAME_TEXT = rf"(?:[A-Za-z][{WORD}$]*+|[_$%][{WORD}$]++)"
 # The digits of 64 bits in binary. Python takes no more than 4300 in decimal; ptxas stops at 64 bits.

@@ -29,7 +29,6 @@ _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
 
 
-
 class OperandTable(dict[str, Operand]):
     """Operands by their text, which must be ASCII."""
 
@@ -182,7 +181,7 @@ class Tables:
 
     def size(self) -> int:
         """Return the length of the longest."""
-        return max(map(len, (self.operands, self.opcodes, self.guards, self.line_values)))
+        return max(len(self.operands), len(self.opcodes), len(self.guards), len(self.line_values))
 
 
 @cache
