@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.drafts import InstructionDraft
+from pyptx_ir.syntax.fast_directives import DIRECTIVE_TEXT, directive
 from pyptx_ir.syntax.fast_headers import header
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
-from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, WORD, integer
+from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, END_OF_LINE_TEXT, NAME_TEXT, TRIVIA_TEXT, WORD, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
     InlinedAt,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
-# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
-_FIRST = r"[.@A-Za-z_$%{}]"
-_END_OF_LINE = rf"(?=\n\t?{_FIRST}|[ \t\r]*+(?://[^\n\0]*+)?+\n(?:[{BLANK}]++|//[^\n\0]*+)*+{_FIRST})"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
 _OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
@@ -56,15 +54,16 @@ _VARIABLE = (
 )
 # Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a
 # .loc, 9-11 its place, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable, 22 its
-# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 and 30 braces. Nothing at
-# all ends the loop.
+# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 another directive; 30
+# and 31 braces. Nothing at all ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
     rf"({_GUARD}([a-z][{WORD}.:]{{0,150}}+){_OPERANDS};)"
     rf"|({_LABEL})"
-    rf"|(\.loc{_PLACE}{_INLINED}{_END_OF_LINE})"
+    rf"|(\.loc{_PLACE}{_INLINED}{END_OF_LINE_TEXT})"
     rf"|({_REGISTERS})"
     rf"|({_VARIABLE})"
+    rf"|({DIRECTIVE_TEXT})"
     r"|(\{)|(\})"
     r")|",
     re.ASCII,
@@ -73,12 +72,12 @@ _VALUE = rf"[{WORD}$+\-.]++"
 # Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
 # that statements which share a line are each looked at once.
 _LINE = re.compile(
-    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){_END_OF_LINE})"
+    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _OPEN = 2, 29
+_INSTRUCTION, _OPEN = 2, 30
 
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
 _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
@@ -114,11 +113,10 @@ class FastReader:
                 kind = found.lastindex
                 if kind is None:
                     break
-                lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
-                lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                 if kind == _INSTRUCTION:
+                    lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                     node: Any = InstructionDraft()
-                    node.lead = lead
+                    node.lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
                     node.opcode = words = opcodes[opcode]
@@ -135,8 +133,8 @@ class FastReader:
                     node.__class__ = Instruction
                     add(node)
                 elif kind < _OPEN:
-                    add(_OTHERS[kind](self, lead, found))
-                elif _braced(frames, lead, found):
+                    add(_OTHERS[kind](self, found))
+                elif _braced(frames, self.lead(found), found):
                     add = frames[-1].items.append
                 else:
                     break
@@ -145,6 +143,11 @@ class FastReader:
             pass  # the careful parser reads this one, or says what is wrong with it
         if last is not None:
             cursor.at = cursor.end = last.end()
+
+    def lead(self, found: re.Match[str]) -> str:
+        """Return the lead of what was found, the same string for all that are equal."""
+        lead: str | None = found[1]
+        return _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
 
     def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
         """Read operands that need a closer look at their commas and parentheses."""
@@ -170,12 +173,11 @@ class FastReader:
             cursor.at = cursor.end = last.end()
 
     def _line(self, found: re.Match[str]) -> SectionData | Label:
-        lead, raw, width, listed, label, name = found.groups()
-        lead = self._leads.setdefault(lead, lead)
+        raw, width, listed, label, name = found.group(2, 3, 4, 5, 6)
         if raw is None:
-            return _labelled(name, lead, label)
+            return _labelled(name, self.lead(found), label)
         node: Any = _DataDraft()
-        node.lead = lead
+        node.lead = self.lead(found)
         node.raw = raw
         node.type = width
         table = self._line_values
@@ -199,8 +201,8 @@ def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
     return True
 
 
-def _label(_: FastReader, lead: str, found: re.Match[str]) -> Label:
-    return _labelled(found[7], lead, found[6])
+def _label(reader: FastReader, found: re.Match[str]) -> Label:
+    return _labelled(found[7], reader.lead(found), found[6])
 
 
 def _labelled(name: str, lead: str, raw: str) -> Label:
@@ -213,11 +215,11 @@ def _labelled(name: str, lead: str, raw: str) -> Label:
     return done
 
 
-def _loc(reader: FastReader, lead: str, found: re.Match[str]) -> Loc:
+def _loc(reader: FastReader, found: re.Match[str]) -> Loc:
     text = found[0]
     known = reader.locs.get(text)
     if known is None:
-        known = reader.locs[text] = _new_loc(lead, found)
+        known = reader.locs[text] = _new_loc(reader.lead(found), found)
     return known
 
 
@@ -239,10 +241,10 @@ def _inlined(found: re.Match[str]) -> InlinedAt:
     return InlinedAt(label, integer(offset or "0"), integer(file), integer(line), integer(column))
 
 
-def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
+def _registers(reader: FastReader, found: re.Match[str]) -> RegisterDeclaration:
     name: Any = _RegisterNameDraft()
     node: Any = _RegistersDraft()
-    node.lead = lead
+    node.lead = reader.lead(found)
     node.raw, node.type, name.name, count = found.group(17, 18, 19, 20)
     name.count = None if count is None else integer(count)
     name.__class__ = RegisterName
@@ -253,7 +255,7 @@ def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclar
     return done
 
 
-def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
+def _variable(reader: FastReader, found: re.Match[str]) -> Variable:
     raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
     declarator: Any = _DeclaratorDraft()
     declarator.name = name
@@ -265,7 +267,7 @@ def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
     declarator.initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
     declarator.__class__ = Declarator
     node: Any = _VariableDraft()
-    node.lead = lead
+    node.lead = reader.lead(found)
     node.raw = raw
     node.space = space
     node.type = kind
@@ -279,9 +281,14 @@ def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
     return done
 
 
-_OTHERS: dict[int, Callable[[FastReader, str, re.Match[str]], Statement]] = {
+def _directive(reader: FastReader, found: re.Match[str]) -> Statement:
+    return directive(reader.lead(found), found[29])
+
+
+_OTHERS: dict[int, Callable[[FastReader, re.Match[str]], Statement]] = {
     6: _label,
     8: _loc,
     17: _registers,
     21: _variable,
+    29: _directive,
 }
