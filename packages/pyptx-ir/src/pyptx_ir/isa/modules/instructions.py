@@ -111,12 +111,12 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
 def _plain(walk: Walk, operand: Operand) -> int:
     """Return the number of the shape of an operand of which nothing else counts, nor could be wrong; of most."""
     match operand:
-        case Symbol(name):
-            return walk.plain_names.get(walk.scope[name], _BY_ITSELF)
-        case Immediate(text):
-            return _literal(text)
+        case Immediate():
+            return _literal(operand.text)
         case Address():
             return _plain_address(walk, operand)
+        case Symbol():
+            return walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
         case Vector():
             return _plain_vector(walk, operand)
         case _:

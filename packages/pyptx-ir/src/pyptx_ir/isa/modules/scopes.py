@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.special_registers import special_registers
@@ -120,8 +120,11 @@ class Scope(dict[str, str | None]):
 
     def expect_labels(self, body: Sequence[Statement]) -> None:
         """Make the labels of a block known before their statements are reached."""
-        lists = {at - 1 for at, node in enumerate(body) if isinstance(node, _LISTS)}
-        names = [node.name for at, node in enumerate(body) if isinstance(node, Label) and at not in lists]
+        names = [
+            node.name
+            for node, following in zip_longest(body, body[1:])
+            if isinstance(node, Label) and not isinstance(following, _LISTS)
+        ]
         self.labels = frozenset(names)
         self.update(dict.fromkeys(names, ".label"))
 

@@ -107,8 +107,8 @@ class Walk:
             if isinstance(node, Instruction):
                 for check in instruction_checks:
                     check(self, node)
-                if self.sound:
-                    for check in of_opcode.get(node.opcode[0], ()):
+                if self.sound and node.opcode[0] in of_opcode:
+                    for check in of_opcode[node.opcode[0]]:
                         check(self, node)
                 continue
             for check in checks.get(type(node), ()):
