@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from pyptx_ir.syntax import emit, parse, parse_operand, parse_statements, spell
+from pyptx_ir.syntax import emit, evolve, parse, parse_operand, parse_statements, spell
 from pyptx_ir.syntax.nodes import (
     AddressSize,
     Alias,
@@ -363,6 +363,38 @@ def _refuse(text: str) -> None:
     _, errors = _parse(Source(text))
     if errors:
         raise ValueError(str(errors[0]))
+
+
+def test_lines_that_are_written_alike_are_one_node_and_an_edit_of_one_leaves_the_others() -> None:
+    (section,) = parse(".section .debug_x {\n.b8 1 // twice\n.b8 2\n.b8 1 // twice\n.b8 2\n\t.b8 2\n}").body
+    assert isinstance(section, Section)
+    _, two, _, again, indented = section.body
+    assert two is again
+    assert indented == two
+    assert indented is not two
+    edited = evolve(section, body=(*section.body[:3], evolve(again, type="b16"), indented))
+    after = ".section .debug_x {\n.b8 1 // twice\n.b8 2\n.b8 1 // twice\n.b16 2\n\t.b8 2\n}"
+    assert emit(edited) == after
+
+
+CONTINUED = {
+    "mma.sync.aligned.m8n8k4.row.col.f32 \n\t\t{%f1, %f2},\n\t\t{%r1},\n\t\t{%r2}, %f1;": 4,
+    "call.uni (ret), \n\tf, \n\t(\n\tparam0, \n\tparam1\n\t);": 3,
+    "call.uni \n\tf;": 1,
+    "call.uni (ret), %rd1, (), prototype_0;": 4,
+    "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [map, {%f5, %f6}];": 2,
+    "bra\n\tL;": 1,
+    "ld.relaxed.gpu.u32 %r1,[%rd1];": 2,
+}
+
+
+@pytest.mark.parametrize("text", CONTINUED)
+def test_operands_on_lines_of_their_own_and_calls_read_the_same_both_ways(text: str) -> None:
+    (fast, _), (careful, _) = _parse(Source(text)), _parse(Source(text), fast=False)
+    assert fast == careful
+    (instruction,) = fast.body
+    assert isinstance(instruction, Instruction)
+    assert len(instruction.operands) == CONTINUED[text]
 
 
 def test_reading_leaves_the_garbage_collector_as_it_was() -> None:

@@ -134,6 +134,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned
         # Both: either alone leaves the slower, inherited way in place.
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
+        "__init__": object.__init__,
     }
     return type(f"{kind.__name__}Draft", kind.__bases__, namespace)
 

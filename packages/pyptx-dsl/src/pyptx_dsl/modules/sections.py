@@ -94,7 +94,7 @@ def data_line(dtype: PtxType, values: tuple[object, ...], *, unchecked: bool) ->
         return line
     from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault
 
-    fault = line_fault(line, set())
+    fault = line_fault(line)
     if fault:
         raise DirectiveError(fault, hint=DATA_FORM)
     return line

@@ -95,17 +95,8 @@ def limits_of_type(type_name: str) -> Limits | None:
 def constant_value(operand: Operand) -> int | None:
     """Return the value of an integer constant or constant expression; None if it has none that is known here."""
     if isinstance(operand, Immediate):
-        text = operand.text
-        if text.isdecimal() and (text[0] != "0" or len(text) == 1):  # most of them
-            return int(text)
+        return _literal_value(operand.text)
     match operand:
-        case Immediate("WARP_SZ"):
-            return WARP_SIZE
-        case Immediate(text):
-            digits = text.lstrip("-")
-            if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or {".", "e"} & set(_plain(digits)):
-                return None
-            return -integer(digits) if text.startswith("-") else integer(digits)
         case Parenthesized(inner):
             return constant_value(inner)
         case Unary(sign, inner) if sign in _SIGNS:
@@ -118,6 +109,16 @@ def constant_value(operand: Operand) -> int | None:
             return None if chosen is None else constant_value(then if chosen else otherwise)
         case _:
             return None
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _literal_value(text: str) -> int | None:
+    if text == "WARP_SZ":
+        return WARP_SIZE
+    digits = text.lstrip("-")
+    if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or {".", "e"} & set(_plain(digits)):
+        return None
+    return -integer(digits) if text.startswith("-") else integer(digits)
 
 
 def _combined(sign: str, left: int | None, right: int | None) -> int | None:

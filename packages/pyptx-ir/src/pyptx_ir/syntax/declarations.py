@@ -210,7 +210,7 @@ def usual_parameters(text: str) -> tuple[Parameter, ...] | None:
 
 
 def _usual(found: re.Match[str]) -> Parameter:
-    node: Any = object.__new__(_ParameterDraft)
+    node: Any = _ParameterDraft()
     alignment, node.type, ptr, space, pointed, node.name, size = found.groups()
     node.space = "param"
     node.alignment = None if alignment is None else integer(alignment)

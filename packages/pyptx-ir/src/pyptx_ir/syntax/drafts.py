@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     NodeT = TypeVar("NodeT", bound="Node")
 
 
-_new = object.__new__
 InstructionDraft, RegisterDraft = draft(Instruction), draft(Register)
 _SymbolDraft, _ImmediateDraft, _AddressDraft, _VectorDraft = map(draft, (Symbol, Immediate, Address, Vector))
 
@@ -36,7 +35,7 @@ def instruction(
     raw: str | None = None,
 ) -> Instruction:
     """Make an instruction."""
-    node: Any = _new(InstructionDraft)
+    node: Any = InstructionDraft()
     node.lead = lead
     node.raw = raw
     node.opcode = opcode
@@ -49,7 +48,7 @@ def instruction(
 
 def register(name: str) -> Register:
     """Make a register."""
-    value: Any = _new(RegisterDraft)
+    value: Any = RegisterDraft()
     value.name = name
     value.__class__ = Register
     done: Register = value
@@ -58,7 +57,7 @@ def register(name: str) -> Register:
 
 def symbol(name: str) -> Symbol:
     """Make a symbol."""
-    value: Any = _new(_SymbolDraft)
+    value: Any = _SymbolDraft()
     value.name = name
     value.__class__ = Symbol
     done: Symbol = value
@@ -67,7 +66,7 @@ def symbol(name: str) -> Symbol:
 
 def immediate(text: str) -> Immediate:
     """Make a literal."""
-    value: Any = _new(_ImmediateDraft)
+    value: Any = _ImmediateDraft()
     value.text = text
     value.__class__ = Immediate
     done: Immediate = value
@@ -76,7 +75,7 @@ def immediate(text: str) -> Immediate:
 
 def address(base: Operand, offset: Operand | None) -> Address:
     """Make an address."""
-    value: Any = _new(_AddressDraft)
+    value: Any = _AddressDraft()
     value.base = base
     value.offset = offset
     value.__class__ = Address
@@ -86,7 +85,7 @@ def address(base: Operand, offset: Operand | None) -> Address:
 
 def vector(elements: tuple[Operand, ...]) -> Vector:
     """Make a vector."""
-    value: Any = _new(_VectorDraft)
+    value: Any = _VectorDraft()
     value.elements = elements
     value.__class__ = Vector
     done: Vector = value
@@ -105,12 +104,12 @@ def _copier(kind: Any) -> Any:  # noqa: ANN401 - `fields` takes a type that typi
     """Return the function that copies statements of a class, one assignment for each field."""
     shared = [one.name for one in fields(kind) if one.name not in {"lead", "raw"}]
     lines = [
-        "copy = __new(__draft)",
+        "copy = __draft()",
         *[f"copy.{name} = node.{name}" for name in shared],
         "copy.lead, copy.raw = lead, raw",
         "copy.__class__ = __kind",
         "return copy",
     ]
-    names: dict[str, Any] = {"__new": _new, "__draft": draft(kind), "__kind": kind}
+    names: dict[str, Any] = {"__draft": draft(kind), "__kind": kind}
     exec("def copied(node, lead, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are those of fields
     return names["copied"]

@@ -54,7 +54,7 @@ def header(cursor: Cursor, frames: list[Frame]) -> bool:
     if end is None or returns is None or parameters is None:
         return False
     declared = end[1] is None
-    node: Any = object.__new__(_FunctionDraft)
+    node: Any = _FunctionDraft()
     node.lead = lead
     node.raw = text[head.end(1) : end.end() if declared else at]
     node.kind = kind

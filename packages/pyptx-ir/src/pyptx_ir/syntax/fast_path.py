@@ -7,13 +7,15 @@ bounds on repetition keep hostile text linear: no match looks further ahead than
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.drafts import InstructionDraft
+from pyptx_ir.syntax.fast_directives import DIRECTIVE_TEXT, directive
 from pyptx_ir.syntax.fast_headers import header
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
-from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
+from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, END_OF_LINE_TEXT, NAME_TEXT, TRIVIA_TEXT, WORD, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
     InlinedAt,
@@ -26,7 +28,7 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from pyptx_ir.syntax.tables import LineTable, shared_tables
+from pyptx_ir.syntax.tables import shared_tables
 from pyptx_ir.values import draft
 
 if TYPE_CHECKING:
@@ -36,11 +38,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
-# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
-_END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n(?:\s++|//[^\n\0]*+)*+[.@A-Za-z_$%{}])"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
-_OPERANDS = r"(?:[ \t]++(?!\s*+\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
+_OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = rf"[ \t]++({DIGITS_TEXT})"
 _PLACE = _NUMBER * 3
@@ -54,31 +54,31 @@ _VARIABLE = (
 )
 # Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a
 # .loc, 9-11 its place, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable, 22 its
-# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 and 30 braces. Nothing at
-# all ends the loop.
+# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 another directive; 30
+# and 31 braces. Nothing at all ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
-    rf"({_GUARD}([a-z][\w.:]{{0,150}}+){_OPERANDS};)"
+    rf"({_GUARD}([a-z][{WORD}.:]{{0,150}}+){_OPERANDS};)"
     rf"|({_LABEL})"
-    rf"|(\.loc{_PLACE}{_INLINED}{_END_OF_LINE})"
+    rf"|(\.loc{_PLACE}{_INLINED}{END_OF_LINE_TEXT})"
     rf"|({_REGISTERS})"
     rf"|({_VARIABLE})"
+    rf"|({DIRECTIVE_TEXT})"
     r"|(\{)|(\})"
     r")|",
     re.ASCII,
 )
+_VALUE = rf"[{WORD}$+\-.]++"
 # Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
 # that statements which share a line are each looked at once.
 _LINE = re.compile(
-    rf"({TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([\w$+\-.]++(?:[ \t]*+,[ \t]*+[\w$+\-.]++)*+){_END_OF_LINE})"
+    rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )
-_CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _OPEN, _DATA = 2, 29, 2
+_INSTRUCTION, _OPEN = 2, 30
 
-_new = object.__new__
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
 _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
 _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), draft(Declarator)
@@ -87,13 +87,15 @@ _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), d
 class FastReader:
     """Reads runs of ordinary statements of one text."""
 
-    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "operands")
+    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "locs", "operands")
 
     def __init__(self) -> None:
         tables = shared_tables()
         self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
-        self._line_values = LineTable()
-        self._lines: dict[str, tuple[str, str, tuple[Operand, ...]]] = {}
+        self._line_values = tables.line_values
+        # What has no name of its own is written again and again: a text has one node for all of it.
+        self._lines: dict[str, SectionData | Label] = {}
+        self.locs: dict[str, Loc] = {}
         self._leads: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
@@ -104,33 +106,35 @@ class FastReader:
 
     def _run(self, cursor: Cursor, frames: list[Frame]) -> None:
         add, keep = frames[-1].items.append, self._leads.setdefault
-        guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self.operands.split
+        guards, opcodes, operands, split = self._guards, self._opcodes, self.operands, self._split
         last: re.Match[str] | None = None
         try:
             for found in _ORDINARY.finditer(cursor.text, cursor.end):
                 kind = found.lastindex
                 if kind is None:
                     break
-                lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
-                lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                 if kind == _INSTRUCTION:
-                    node: Any = _new(InstructionDraft)
-                    node.lead = lead
+                    lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
+                    node: Any = InstructionDraft()
+                    node.lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
-                    try:
-                        node.opcode = opcodes[opcode]
-                        if listed is None:
-                            node.operands = ()
-                        else:
-                            node.operands = split(listed) if "{" in listed else tuple(map(operand, listed.split(", ")))
-                    except Fault:
-                        node.opcode, node.operands = self._closely(opcode, listed)
+                    node.opcode = words = opcodes[opcode]
+                    if listed is None:
+                        node.operands = ()
+                    elif "{" in listed or "(" in listed:
+                        node.operands = split(words, listed)
+                    else:
+                        items = listed.split(", ")
+                        try:
+                            node.operands = itemgetter(*items)(operands) if len(items) > 1 else (operands[listed],)
+                        except Fault:
+                            node.operands = split(words, listed)
                     node.__class__ = Instruction
                     add(node)
                 elif kind < _OPEN:
-                    add(_OTHERS[kind](self, lead, found))
-                elif _braced(frames, lead, found):
+                    add(_OTHERS[kind](self, found))
+                elif _braced(frames, self.lead(found), found):
                     add = frames[-1].items.append
                 else:
                     break
@@ -140,42 +144,47 @@ class FastReader:
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def _closely(self, opcode: str, listed: str | None) -> tuple[tuple[str, ...], tuple[Operand, ...]]:
-        """Read an instruction that needs a closer look at its commas and parentheses."""
-        if opcode not in _CALLS:
-            return self._opcodes[opcode], () if listed is None else self.operands.split(listed)
-        return tuple(opcode.split(".")), () if listed is None else self.operands.split_call(listed)
+    def lead(self, found: re.Match[str]) -> str:
+        """Return the lead of what was found, the same string for all that are equal."""
+        lead: str | None = found[1]
+        return _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
+
+    def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
+        """Read operands that need a closer look at their commas and parentheses."""
+        return self.operands.split_call(listed) if opcode[0] == "call" else self.operands.split(listed)
 
     def lines(self, cursor: Cursor, frames: list[Frame]) -> None:
         """Read the lines of a debugging section, and stop in front of the first that is unusual."""
-        add, keep, known = frames[-1].items.append, self._leads.setdefault, self._lines
+        add, known = frames[-1].items.append, self._lines
         last: re.Match[str] | None = None
         try:
             for found in _LINE.finditer(cursor.text, cursor.end):
-                kind = found.lastindex
-                if kind is None:
+                if found.lastindex is None:
                     break
-                lead, raw = found.group(1, 2)
-                lead = keep(lead, lead)
-                if kind != _DATA:
-                    add(_labelled(found[6], lead, found[5]))
-                else:
-                    node: Any = _new(_DataDraft)
-                    node.lead = lead
-                    node.raw, node.type, node.values = known.get(raw) or self._line(found)
-                    node.__class__ = SectionData
-                    add(node)
+                text = found[0]
+                node = known.get(text)
+                if node is None:
+                    node = known[text] = self._line(found)
+                add(node)
                 last = found
         except Fault:
             pass  # as above
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def _line(self, found: re.Match[str]) -> tuple[str, str, tuple[Operand, ...]]:
-        raw, width, listed = found.group(2, 3, 4)
+    def _line(self, found: re.Match[str]) -> SectionData | Label:
+        raw, width, listed, label, name = found.group(2, 3, 4, 5, 6)
+        if raw is None:
+            return _labelled(name, self.lead(found), label)
+        node: Any = _DataDraft()
+        node.lead = self.lead(found)
+        node.raw = raw
+        node.type = width
         table = self._line_values
-        line = self._lines[raw] = raw, width, tuple([table[text.strip()] for text in listed.split(",")])
-        return line
+        node.values = tuple([table[text.strip()] for text in listed.split(",")])
+        node.__class__ = SectionData
+        done: SectionData = node
+        return done
 
 
 def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
@@ -192,12 +201,12 @@ def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
     return True
 
 
-def _label(_: FastReader, lead: str, found: re.Match[str]) -> Label:
-    return _labelled(found[7], lead, found[6])
+def _label(reader: FastReader, found: re.Match[str]) -> Label:
+    return _labelled(found[7], reader.lead(found), found[6])
 
 
 def _labelled(name: str, lead: str, raw: str) -> Label:
-    node: Any = _new(_LabelDraft)
+    node: Any = _LabelDraft()
     node.lead = lead
     node.raw = raw
     node.name = name
@@ -206,8 +215,16 @@ def _labelled(name: str, lead: str, raw: str) -> Label:
     return done
 
 
-def _loc(_: FastReader, lead: str, found: re.Match[str]) -> Loc:
-    node: Any = _new(_LocDraft)
+def _loc(reader: FastReader, found: re.Match[str]) -> Loc:
+    text = found[0]
+    known = reader.locs.get(text)
+    if known is None:
+        known = reader.locs[text] = _new_loc(reader.lead(found), found)
+    return known
+
+
+def _new_loc(lead: str, found: re.Match[str]) -> Loc:
+    node: Any = _LocDraft()
     node.lead = lead
     node.raw, file, line, column, label = found.group(8, 9, 10, 11, 12)
     node.file = integer(file)
@@ -224,10 +241,10 @@ def _inlined(found: re.Match[str]) -> InlinedAt:
     return InlinedAt(label, integer(offset or "0"), integer(file), integer(line), integer(column))
 
 
-def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
-    name: Any = _new(_RegisterNameDraft)
-    node: Any = _new(_RegistersDraft)
-    node.lead = lead
+def _registers(reader: FastReader, found: re.Match[str]) -> RegisterDeclaration:
+    name: Any = _RegisterNameDraft()
+    node: Any = _RegistersDraft()
+    node.lead = reader.lead(found)
     node.raw, node.type, name.name, count = found.group(17, 18, 19, 20)
     name.count = None if count is None else integer(count)
     name.__class__ = RegisterName
@@ -238,9 +255,9 @@ def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclar
     return done
 
 
-def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
+def _variable(reader: FastReader, found: re.Match[str]) -> Variable:
     raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
-    declarator: Any = _new(_DeclaratorDraft)
+    declarator: Any = _DeclaratorDraft()
     declarator.name = name
     declarator.count = None
     declarator.dimensions = ()
@@ -249,8 +266,8 @@ def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
         declarator.dimensions = tuple([reader.operands[size] if size else None for size in sizes])
     declarator.initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
     declarator.__class__ = Declarator
-    node: Any = _new(_VariableDraft)
-    node.lead = lead
+    node: Any = _VariableDraft()
+    node.lead = reader.lead(found)
     node.raw = raw
     node.space = space
     node.type = kind
@@ -264,9 +281,14 @@ def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
     return done
 
 
-_OTHERS: dict[int, Callable[[FastReader, str, re.Match[str]], Statement]] = {
+def _directive(reader: FastReader, found: re.Match[str]) -> Statement:
+    return directive(reader.lead(found), found[29])
+
+
+_OTHERS: dict[int, Callable[[FastReader, re.Match[str]], Statement]] = {
     6: _label,
     8: _loc,
     17: _registers,
     21: _variable,
+    29: _directive,
 }

@@ -41,7 +41,7 @@ class Frame:
 
 
 def _block(body: tuple[Statement, ...], close_lead: str, lead: str) -> Block:
-    node: Any = object.__new__(_BlockDraft)
+    node: Any = _BlockDraft()
     node.lead = lead
     node.raw = None
     node.body = body

@@ -19,7 +19,12 @@ _LISTING = (
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
-NAME_TEXT = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
+# What is matched most spells its sets out: these are bitmaps, where `\w` costs a call for each character.
+WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f\v"
+NAME_TEXT = rf"(?:[A-Za-z][{WORD}$]*+|[_$%][{WORD}$]++)"
+_FIRST = r"[.@A-Za-z_$%{}]"
+# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
+END_OF_LINE_TEXT = rf"(?=\n\t?{_FIRST}|[ \t\r]*+(?://[^\n\0]*+)?+\n(?:[{BLANK}]++|//[^\n\0]*+)*+{_FIRST})"
 # The digits of 64 bits in binary. Python takes no more than 4300 in decimal; ptxas stops at 64 bits.
 MOST_DIGITS = 64
 _SOME = rf"{{1,{MOST_DIGITS}}}+"

@@ -4,6 +4,7 @@ Every statement owns the trivia (white space and comments) in front of its first
 was parsed, its own exact spelling, `raw`. None means: as the style says that the tree is emitted with, or canonically.
 Nothing stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal when they
 mean the same: `lead` and `raw` don't count.
+The parser makes one node of all `.loc` of a text, and of all lines of its sections, that are written alike.
 
 `Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a
 `Function` is its header, up to and without its body. The only edit is `evolve`.

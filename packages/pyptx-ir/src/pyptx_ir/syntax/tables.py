@@ -28,8 +28,6 @@ _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++"
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
 
-_new = object.__new__
-
 
 class OperandTable(dict[str, Operand]):
     """Operands by their text, which must be ASCII."""
@@ -42,7 +40,7 @@ class OperandTable(dict[str, Operand]):
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
             # Inlined: compilers name a new register in almost every instruction.
-            value: Any = _new(RegisterDraft)
+            value: Any = RegisterDraft()
             value.name = text
             value.__class__ = Register
             operand: Operand = value
@@ -74,6 +72,10 @@ class OperandTable(dict[str, Operand]):
             return self._address(text)
         if first == "{":
             return self._vector(text)
+        if first.isspace():
+            return self[text.lstrip()]
+        if "," in text:
+            raise Fault("more than one operand", 0, 0)
         if text.isdecimal() and len(text) <= MOST_DIGITS:
             return immediate(text)
         if text.replace("$", "_").isidentifier() and text != "$":
@@ -108,8 +110,6 @@ class OperandTable(dict[str, Operand]):
         bare = text.strip()
         if bare != text:
             return self[bare]
-        if "," in text:
-            raise Fault("more than one operand", 0, 0)
         return _careful(text)
 
 
@@ -140,13 +140,13 @@ def _careful(text: str, *, lines: bool = False) -> Operand:
 
 
 class OpcodeTable(dict[str, tuple[str, ...]]):
-    """Opcodes split at their dots. A `call` is unusual: its parentheses hold lists."""
+    """Opcodes split at their dots."""
 
     __slots__ = ()
 
     def __missing__(self, text: str) -> tuple[str, ...]:
         words = tuple(text.split("."))
-        if words[0] == "call" or _OPCODE.fullmatch(text) is None:
+        if _OPCODE.fullmatch(text) is None:
             raise Fault("unusual opcode", 0, 0)
         self[text] = words
         return words
@@ -177,16 +177,20 @@ class Tables:
     operands: OperandTable
     opcodes: OpcodeTable
     guards: GuardTable
+    line_values: LineTable
+
+    def size(self) -> int:
+        """Return the length of the longest."""
+        return max(len(self.operands), len(self.opcodes), len(self.guards), len(self.line_values))
 
 
 @cache
 def _shared() -> Tables:
-    return Tables(OperandTable(), OpcodeTable(), GuardTable())
+    return Tables(OperandTable(), OpcodeTable(), GuardTable(), LineTable())
 
 
 def shared_tables() -> Tables:
     """Return the process's tables, none of them larger than it may be when a parse begins."""
-    tables = _shared()
-    if max(len(tables.operands), len(tables.opcodes), len(tables.guards)) > _MOST:
+    if _shared().size() > _MOST:
         _shared.cache_clear()
     return _shared()

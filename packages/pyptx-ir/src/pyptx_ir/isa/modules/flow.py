@@ -19,14 +19,14 @@ def instruction(walk: Walk, node: Instruction) -> None:
     routine = walk.routine
     if routine is None:
         return
-    ending = node.opcode[0] in _ENDING
-    if routine.ended and not ending:
+    if node.opcode[0] in _ENDING:
+        if node.guard is None:
+            routine.ended = True
+    elif routine.ended:
         message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
         hint = "remove it, put a label in front of it, or guard the instruction before it"
         walk.report(Finding("unreachable", message, hint))
         routine.ended = False  # one warning for the whole stretch
-    if ending and node.guard is None:
-        routine.ended = True
 
 
 def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement

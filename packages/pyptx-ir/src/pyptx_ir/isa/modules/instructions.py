@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import judgement_on, out_of_range, verdict_by
 from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.known_forms import shape_number
+from pyptx_ir.isa.modules.known_forms import shape_number, vector_number
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.placement import in_function
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.undeclared import undeclared
 from pyptx_ir.isa.modules.wording import finding_of
-from pyptx_ir.isa.shapes import shape_of
-from pyptx_ir.syntax.operands import Address, Immediate, Register
+from pyptx_ir.isa.shapes import literal_kind, shape_of
+from pyptx_ir.syntax.operands import Address, Immediate, Register, Symbol, Vector
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.check import Verdict
@@ -45,10 +46,10 @@ def instruction(walk: Walk, node: Instruction) -> None:
     sound = node.guard is None or _guard(walk, node.guard)
     known = walk.scope.shapes
     numbers: list[int] = []
-    for index, operand in enumerate(node.operands):
+    for operand in node.operands:
         number = known.get(id(operand))
         if number is None:
-            number = _operand(walk, node, index, operand)
+            number = _operand(walk, node, len(numbers), operand)
             sound = sound and number != _UNSOUND
         numbers.append(number)
     if sound and walk.target is not None:
@@ -81,7 +82,10 @@ def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
     """Check the names of an operand and its form; return the number of its shape, if that is all that counts."""
-    number = walk.literals.get(id(operand)) or _usual(walk, operand)
+    if isinstance(operand, Register):
+        number = walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
+    else:
+        number = walk.literals.get(id(operand)) or _plain(walk, operand)
     if number:
         walk.scope.shapes[id(operand)] = number
         return number
@@ -104,15 +108,42 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
     return number
 
 
-def _usual(walk: Walk, operand: Operand) -> int:
-    """Return the number of the shape of a scalar register, or of an address in one; of most that are new in a scope."""
-    if operand.__class__ is Register:
-        return walk.registers.get(walk.scope[operand.name], _BY_ITSELF)
-    if isinstance(operand, Address) and isinstance(operand.base, Register) and "." not in operand.base.name:
-        offset = operand.offset
-        if offset is None or (isinstance(offset, Immediate) and offset.text.isdecimal()):
-            return walk.addresses.get(walk.scope[operand.base.name], _BY_ITSELF)
-    return _BY_ITSELF
+def _plain(walk: Walk, operand: Operand) -> int:
+    """Return the number of the shape of an operand of which nothing else counts, nor could be wrong; of most."""
+    match operand:
+        case Immediate():
+            return _literal(operand.text)
+        case Address():
+            return _plain_address(walk, operand)
+        case Symbol():
+            return walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
+        case Vector():
+            return _plain_vector(walk, operand)
+        case _:
+            return _BY_ITSELF
+
+
+def _plain_address(walk: Walk, operand: Address) -> int:
+    """Return the number of the shape of an address in a scalar register or of a variable."""
+    base, offset = operand.base, operand.offset
+    if not isinstance(base, Register | Symbol) or "." in base.name:
+        return _BY_ITSELF
+    if offset is not None and not (offset.__class__ is Immediate and offset.text.isdecimal()):
+        return _BY_ITSELF
+    return walk.plain_addresses.get(walk.scope[base.name], _BY_ITSELF)
+
+
+def _plain_vector(walk: Walk, operand: Vector) -> int:
+    """Return the number of the shape of a vector of scalar registers."""
+    scope = walk.scope
+    kinds = tuple([scope[one.name] for one in operand.elements if one.__class__ is Register])
+    return vector_number(kinds) if len(kinds) == len(operand.elements) else _BY_ITSELF
+
+
+@lru_cache(maxsize=1 << 14)
+def _literal(text: str) -> int:
+    """Return the number of the shape of a literal, but of one that may be none of its type."""
+    return _BY_ITSELF if is_suspect(Immediate(text)) else shape_number(("literal", literal_kind(text)))
 
 
 def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:

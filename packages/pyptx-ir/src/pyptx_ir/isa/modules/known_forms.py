@@ -20,6 +20,7 @@ FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
 # By form, what its constants must keep to, one way of reading it after the other; nothing if they may be any.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
+_SPACES = (".const", ".global", ".local", ".param")
 # Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
 _LONGEST = 20
 _MOST = 1 << 16
@@ -39,15 +40,27 @@ def shape_number(shape: Shape) -> int:
 
 
 @functools.cache
-def registers() -> dict[str | None, int]:
-    """Return the number of the shape of a scalar register by its type."""
-    return {name: shape_number(("register", name)) for name in sorted(TYPES)}
+def plain_names() -> dict[str | None, int]:
+    """Return the numbers of the shapes of a scalar register, by its type, and of a label."""
+    numbers: dict[str | None, int] = {name: shape_number(("register", name)) for name in sorted(TYPES)}
+    return numbers | {".label": shape_number(("symbol", ".label"))}
 
 
 @functools.cache
-def addresses() -> dict[str | None, int]:
-    """Return the number of the shape of an address in a scalar register by the register's type."""
-    return {name: shape_number(("address", name)) for name in sorted(TYPES)}
+def plain_addresses() -> dict[str | None, int]:
+    """Return the number of the shape of an address by what its base stands for: a scalar register or a variable.
+
+    Not one in .shared: which of these a function uses is noted.
+    """
+    return {name: shape_number(("address", name)) for name in (*sorted(TYPES), *_SPACES)}
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def vector_number(kinds: tuple[str | None, ...]) -> int:
+    """Return the number of the shape of a vector of scalar registers of these types; 0 if one is none."""
+    if not all(kind in TYPES for kind in kinds):
+        return 0
+    return shape_number(("vector", *[("register", str(kind)) for kind in kinds]))
 
 
 @until_plugins_change(maxsize=64)

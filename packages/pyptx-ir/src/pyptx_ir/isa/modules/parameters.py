@@ -6,6 +6,7 @@ ptxas checks the last of these alone; the others it lets pass, and the hardware 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
@@ -23,7 +24,8 @@ _SPACES = frozenset({"param", "param::entry", "param::func"})
 
 def access(walk: Walk, node: Instruction) -> None:
     """Check one `ld.param` or `st.param`."""
-    if _SPACES.isdisjoint(node.opcode):
+    size = _parameter_bytes(node.opcode)
+    if size == 0:
         return
     index = next((i for i, operand in enumerate(node.operands) if isinstance(operand, Address)), None)
     operand = node.operands[index] if index is not None else None
@@ -39,11 +41,17 @@ def access(walk: Walk, node: Instruction) -> None:
         hint = "store to a .param variable of the function's own, or to its return parameter"
         walk.report(Finding("parameter-write", message, hint, operand=index))
         return
-    type_name = next((word for word in reversed(node.opcode) if word in SIZES), "")
-    vector = next((word for word in node.opcode if word in ("v2", "v4", "v8")), None)
-    size = type_bytes(type_name, vector)
     if offset is not None and size is not None:
         _layout(walk, node, storage, (name, offset, size, index))
+
+
+@lru_cache(maxsize=1 << 10)
+def _parameter_bytes(opcode: tuple[str, ...]) -> int | None:
+    """Return the bytes that an access to a parameter takes; 0 for one of another space, None for an unknown type."""
+    if _SPACES.isdisjoint(opcode):
+        return 0
+    type_name = next((word for word in reversed(opcode) if word in SIZES), "")
+    return type_bytes(type_name, next((word for word in opcode if word in ("v2", "v4", "v8")), None))
 
 
 def _layout(walk: Walk, node: Instruction, storage: Storage, access: tuple[str, int, int, int | None]) -> None:

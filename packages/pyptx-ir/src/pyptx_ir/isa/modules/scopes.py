@@ -76,14 +76,18 @@ class Scope(dict[str, str | None]):
 
     def __missing__(self, name: str) -> str | None:
         """Look a name up the slow way: numbered registers, outer scopes, special registers, components of vectors."""
-        kind = self._numbered(name) if self.ranges else None
-        if kind is None:
-            kind = self.outer[name] if self.outer is not None else _special(name)
-        if kind == UNDECLARED and "." in name:
-            kind = self._component(name)
-        if kind != UNDECLARED:
-            self[name] = kind
-        return kind
+        found = split_number(name) if self.ranges else None
+        banks = self.ranges.get(found[0], ()) if found else ()
+        for count, kind, _ in banks:
+            if found and found[1] < count:
+                self[name] = kind
+                return kind
+        meant = self.outer[name] if self.outer is not None else _special(name)
+        if meant == UNDECLARED and "." in name:
+            meant = self._component(name)
+        if meant != UNDECLARED:
+            self[name] = meant
+        return meant
 
     def declare(self, name: str, kind: str, at: int) -> int | None:
         """Declare a name by the statement `at`; return the statement that has declared it before, if one has."""
@@ -116,10 +120,11 @@ class Scope(dict[str, str | None]):
 
     def expect_labels(self, body: Sequence[Statement]) -> None:
         """Make the labels of a block known before their statements are reached."""
-        names: set[str] = set()
-        for node, following in zip_longest(body, body[1:]):
-            if isinstance(node, Label) and not isinstance(following, _LISTS):
-                names.add(node.name)
+        names = [
+            node.name
+            for node, following in zip_longest(body, body[1:])
+            if isinstance(node, Label) and not isinstance(following, _LISTS)
+        ]
         self.labels = frozenset(names)
         self.update(dict.fromkeys(names, ".label"))
 
@@ -164,15 +169,6 @@ class Scope(dict[str, str | None]):
                 self._numbers.setdefault(found[0], []).append((found[1], name))
         self._indexed = len(self)
         return [name for number, name in self._numbers.get(stem, ()) if number < count and name in self]
-
-    def _numbered(self, name: str) -> str | None:
-        found = split_number(name)
-        if found is not None:
-            stem, number = found
-            for count, kind, _ in self.ranges.get(stem, ()):
-                if number < count:
-                    return kind
-        return None
 
     def _numbered_at(self, name: str) -> int | None:
         found = split_number(name)

@@ -27,34 +27,28 @@ DATA_FORM = "write an integer, a label, label+n, or label-label"
 def data(walk: Walk, node: Section) -> None:
     """Check the lines of a section."""
     labels: dict[str, int] = {}
-    right: set[tuple[str, int]] = set()  # types, and values by identity: a text has one operand for each spelling
+    right: set[int] = set()  # lines by identity: a parsed text has one node for all that are written alike
     for line, part in enumerate(node.body, walk.at + 1):
+        if id(part) in right:
+            continue
         if isinstance(part, Label) and (before := labels.setdefault(part.name, line)) != line:
             message = f"'{part.name}' is declared already, at line {{line}}"
             walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):
             continue
-        message = line_fault(part, right)
-        if message:
+        message = line_fault(part)
+        if not message:
+            right.add(id(part))
+        else:
             walk.report(Finding("section-data", message, DATA_FORM, word=f".{part.type}", at=line))
 
 
-def line_fault(part: SectionData, right: set[tuple[str, int]]) -> str:
-    """Return what is wrong with a line of data, or nothing; values that are right are added to `right`."""
-    fault = _first_fault(part, right)
+def line_fault(part: SectionData) -> str:
+    """Return what is wrong with a line of data, or nothing."""
+    fault = next((fault for value in part.values if (fault := _fault(value, part.type))), "")
     if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
         return "the address of a label stands on a line of its own"
     return fault
-
-
-def _first_fault(part: SectionData, right: set[tuple[str, int]]) -> str:
-    for value in part.values:
-        key = (part.type, id(value))
-        if key not in right:
-            if fault := _fault(value, part.type):
-                return fault
-            right.add(key)
-    return ""
 
 
 def _fault(value: Operand, type_name: str) -> str:

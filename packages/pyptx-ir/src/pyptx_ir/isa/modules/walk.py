@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.modules.known_forms import addresses, registers
+from pyptx_ir.isa.modules.known_forms import plain_addresses, plain_names
 from pyptx_ir.isa.modules.scopes import UNKNOWN, Scope
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, Statement
 
@@ -67,7 +67,7 @@ class Walk:
         # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
         # Here stands what is true of an operand wherever it is: in another statement it may be another one's fault.
         self.names: dict[int, tuple[str, ...]] = {}
-        self.registers, self.addresses = registers(), addresses()
+        self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
         self.right: RightForms = {}  # shared by all modules of one target and version, once these are known
         self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
         self.constant = self.constant_at = 0  # bytes of .const variables so far, and where the last of them stands
@@ -107,8 +107,8 @@ class Walk:
             if isinstance(node, Instruction):
                 for check in instruction_checks:
                     check(self, node)
-                if self.sound:
-                    for check in of_opcode.get(node.opcode[0], ()):
+                if self.sound and node.opcode[0] in of_opcode:
+                    for check in of_opcode[node.opcode[0]]:
                         check(self, node)
                 continue
             for check in checks.get(type(node), ()):

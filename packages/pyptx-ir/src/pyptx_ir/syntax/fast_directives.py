@@ -1,0 +1,60 @@
+"""The lines that a module begins with, `.file` and `.pragma` as compilers write them: no comments between the words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.lexemes import DIGITS_TEXT, END_OF_LINE_TEXT, WORD, integer
+from pyptx_ir.syntax.nodes import AddressSize, File, Pragma, Target, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.syntax.nodes import Statement
+
+_BEHIND = r"[ \t]++"
+_STRING = r'"[^"\n\0]++"'
+DIRECTIVE_TEXT = (
+    rf"\.(?:version{_BEHIND}{DIGITS_TEXT}\.{DIGITS_TEXT}{END_OF_LINE_TEXT}"
+    rf"|target{_BEHIND}[{WORD}]++(?:,[ \t]*+[{WORD}]++)*+{END_OF_LINE_TEXT}"
+    rf"|address_size{_BEHIND}{DIGITS_TEXT}{END_OF_LINE_TEXT}"
+    rf"|file{_BEHIND}{DIGITS_TEXT}{_BEHIND}{_STRING}{END_OF_LINE_TEXT}"
+    rf"|pragma{_BEHIND}{_STRING};)"
+)
+
+
+def directive(lead: str, raw: str) -> Statement:
+    """Read what `DIRECTIVE_TEXT` matches."""
+    word, rest = raw.split(None, 1)
+    return _READERS[word](rest, lead, raw)
+
+
+def _version(rest: str, lead: str, raw: str) -> Version:
+    major, minor = rest.split(".")
+    return Version(int(major), int(minor), lead=lead, raw=raw)
+
+
+def _target(rest: str, lead: str, raw: str) -> Target:
+    return Target(tuple([name.lstrip() for name in rest.split(",")]), lead=lead, raw=raw)
+
+
+def _address_size(rest: str, lead: str, raw: str) -> AddressSize:
+    return AddressSize(integer(rest), lead=lead, raw=raw)
+
+
+def _file(rest: str, lead: str, raw: str) -> File:
+    index, name = rest.split(None, 1)
+    return File(integer(index), name[1:-1], lead=lead, raw=raw)
+
+
+def _pragma(rest: str, lead: str, raw: str) -> Pragma:
+    return Pragma((rest[1:-2],), lead=lead, raw=raw)
+
+
+_READERS: dict[str, Callable[[str, str, str], Statement]] = {
+    ".version": _version,
+    ".target": _target,
+    ".address_size": _address_size,
+    ".file": _file,
+    ".pragma": _pragma,
+}
