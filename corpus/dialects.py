@@ -98,6 +98,34 @@ NUMBA: dict[str, dict[str, str]] = {
     },
 }
 
+WARP: dict[str, dict[str, str]] = {
+    "elements": {
+        "vectors": "75 90a 120a",
+        "vectors-forward": "80",
+        "vectors-lines": "100a",
+        "vectors-debug": "80",
+        "particles": "80",
+        "particles-forward": "90a",
+        "matrices-fast": "80",
+        "counting": "75 100a",
+        "noise": "80",
+        "noise-fast": "90a",
+        "searching": "80 120a",
+    },
+    "tiles": {
+        "product": "80 90a 100a",
+        "product-backward": "80",
+        "rows": "80 120a",
+        "scans": "75 90a",
+        "sorting": "80 100a",
+    },
+    "geometry": {
+        "rays": "80 90a",
+        "neighbours": "75 120a",
+        "neighbours-lines": "80",
+    },
+}
+
 CUTEDSL: dict[str, dict[str, str]] = {
     "vectors": {
         "add": "80 90a 100a 120a",
@@ -200,6 +228,7 @@ DIALECTS: tuple[Build, ...] = (
     *_builds("triton-3.9", "triton", TRITON),
     *_builds("gluon-3.9", "gluon", GLUON),
     *_builds("numba-0.30", "numba", NUMBA),
+    *_builds("warp-1.19", "warp", WARP),
     *_builds("cutedsl-4.8", "cutedsl", CUTEDSL),
     *(build for producer, table in NVRTC.items() for build in nvcc_builds(producer, table)),
 )
