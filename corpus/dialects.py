@@ -98,6 +98,98 @@ NUMBA: dict[str, dict[str, str]] = {
     },
 }
 
+WARP: dict[str, dict[str, str]] = {
+    "elements": {
+        "vectors": "75 90a 120a",
+        "vectors-forward": "80",
+        "vectors-lines": "100a",
+        "vectors-debug": "80",
+        "particles": "80",
+        "particles-forward": "90a",
+        "matrices-fast": "80",
+        "counting": "75 100a",
+        "noise": "80",
+        "noise-fast": "90a",
+        "searching": "80 120a",
+    },
+    "tiles": {
+        "product": "80 90a 100a",
+        "product-backward": "80",
+        "rows": "80 120a",
+        "scans": "75 90a",
+        "sorting": "80 100a",
+    },
+    "geometry": {
+        "rays": "80 90a",
+        "neighbours": "75 120a",
+        "neighbours-lines": "80",
+    },
+}
+
+TILELANG: dict[str, dict[str, str]] = {
+    "products": {
+        "half": "75 80 90a 100a 120a",
+        "wide": "80 90a",
+        "fp8": "89 90a 120a",
+        "int8": "80 90a",
+        "tf32": "80 90a",
+        "memory": "100a",
+        "attention": "80 90a 120a",
+        "attention-wide": "90a",
+    },
+    "rows": {
+        "elements": "75 90a 100a",
+        "rms-norm": "80 90a",
+        "softmax": "80 100a",
+        "gathered": "80 90a",
+    },
+}
+
+XLA: dict[str, dict[str, str]] = {
+    "arrays": {
+        "softmax": "75 80 90a 100a",
+        "layer-norm": "80 90a",
+        "dense": "90a",
+        "attention": "80 90a 100a",
+        "mathematics": "75 90a",
+        "narrowed": "80 100a",
+        "turned": "80 120",
+        "sums": "80 90a",
+        "sorted": "80 120",
+        "gathered": "75 90a",
+        "scattered": "80 90a",
+        "pooled": "80",
+        "iterated": "90a",
+        "random": "80 120",
+    },
+}
+
+PALLAS: dict[str, dict[str, str]] = {
+    "blocks": {
+        "gated": "80 90a 120",
+        "product": "80 90a 100a 120",
+        "product-wide": "80 90a",
+        "softmax": "80 100a",
+        "recurrence": "80 90a",
+        "attention": "80 90a 100a 120",
+    },
+}
+
+MOSAIC: dict[str, dict[str, str]] = {
+    "warpgroups": {
+        "scaled": "90a 100a 103a",
+        "scaled-half": "90a 100a",
+        "normalised": "90a 100a",
+        "product": "90a",
+        "product-narrow": "90a",
+        "product-deep": "90a",
+        "roles": "90a",
+        "roles-deep": "90a",
+        "memory": "100a 103a",
+        "memory-narrow": "100a",
+    },
+}
+
 CUTEDSL: dict[str, dict[str, str]] = {
     "vectors": {
         "add": "80 90a 100a 120a",
@@ -200,6 +292,11 @@ DIALECTS: tuple[Build, ...] = (
     *_builds("triton-3.9", "triton", TRITON),
     *_builds("gluon-3.9", "gluon", GLUON),
     *_builds("numba-0.30", "numba", NUMBA),
+    *_builds("warp-1.19", "warp", WARP),
+    *_builds("tilelang-0.1", "tilelang", TILELANG),
+    *_builds("xla-0.10", "jax", XLA),
+    *_builds("pallas-0.10", "jax", PALLAS),
+    *_builds("mosaic-0.10", "jax", MOSAIC),
     *_builds("cutedsl-4.8", "cutedsl", CUTEDSL),
     *(build for producer, table in NVRTC.items() for build in nvcc_builds(producer, table)),
 )

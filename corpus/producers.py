@@ -20,7 +20,7 @@ import environments
 if TYPE_CHECKING:
     from plan import Build
 
-SCRIPTS = {"gluon": "triton"}  # families whose script is another's
+SCRIPTS = {"gluon": "triton", "xla": "jax", "pallas": "jax", "mosaic": "jax"}  # families whose script is another's
 ABSOLUTE_FLAGS = frozenset({"-G", "-lineinfo", "-rdc=true"})
 
 
@@ -70,6 +70,9 @@ PRODUCERS: tuple[Producer, ...] = (
     _package("triton-3.9", "3.9.0", "triton", "triton"),
     _package("gluon-3.9", "3.9.0", "triton", "triton"),
     _package("numba-0.30", "0.30.4", "numba", "numba-cuda", "numba numbers what it compiles by when and where it does"),
+    _package("warp-1.19", "1.19.0", "warp", "warp-lang"),
+    _package("tilelang-0.1", "0.1.15", "tilelang", "tilelang"),
+    *(_package(f"{name}-0.10", "0.10.2", "jax", "jax") for name in ("xla", "pallas", "mosaic")),
     _package("cutedsl-4.8", "4.8.1", "cutedsl", "nvidia-cutlass-dsl"),
     _package("nvrtc-11.8", "11.8.89", "nvrtc-11.8", "nvidia-cuda-nvrtc-cu11"),
     _package("nvrtc-12.4", "12.4.127", "nvrtc-12.4", "nvidia-cuda-nvrtc-cu12"),

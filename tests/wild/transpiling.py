@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 
 MOST = 30
 LARGEST = 2_000_000
-WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Transpiled:
-    """How a module fared, plain or with rules: what broke (`""`: nothing), withdrawn claims, its lines, and seconds."""
+    """How a module fared, plain or with rules: what broke (`""`: nothing), withdrawn claims, and seconds."""
 
     name: str
+    sugar: bool
     fault: str
     withdrawn: int
-    lines: int
     seconds: float
 
 
@@ -53,14 +52,15 @@ class Work:
 
 
 def chosen(modules: Sequence[Found]) -> list[Found]:
-    """Return the modules to transpile: by size, every so many, so that there are at most `MOST`."""
+    """Return the modules to transpile: all that are small enough or, of more than `MOST`, that many, spread by size."""
     small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
-    return small[:: -(-len(small) // MOST)] if small else []
+    count = min(len(small), MOST)
+    return [small[at * len(small) // count] for at in range(count)]
 
 
-def transpile_all(work: Sequence[Work]) -> list[Transpiled]:
-    """Hold the law on all of `work`, in worker processes."""
-    with ProcessPoolExecutor(WORKERS) as pool:
+def transpile_all(work: Sequence[Work], jobs: int) -> list[Transpiled]:
+    """Hold the law on all of `work`, in so many worker processes."""
+    with ProcessPoolExecutor(jobs) as pool:
         return list(pool.map(hold, work))
 
 
@@ -74,10 +74,11 @@ def hold(work: Work) -> Transpiled:
         done = transpile(source, rules, name=work.name, unchecked=work.unchecked)
         again = emitted(done.text)
     except PyptxError as error:
-        return Transpiled(work.name, f"cannot be transpiled ({kind}): {error}", 0, 0, time.perf_counter() - started)
+        fault = f"cannot be transpiled ({kind}): {error}"
+        return Transpiled(work.name, work.sugar, fault, 0, time.perf_counter() - started)
     fault = "" if again == source else f"other bytes ({kind}): {first_difference(source, again)}"
     seconds = time.perf_counter() - started
-    return Transpiled(work.name, fault, len(done.withdrawn), done.text.count("\n"), seconds)
+    return Transpiled(work.name, work.sugar, fault, len(done.withdrawn), seconds)
 
 
 def emitted(python: str) -> str:
