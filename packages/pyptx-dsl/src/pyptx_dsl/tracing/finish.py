@@ -34,7 +34,8 @@ _DYNAMIC = "dyn_smem"
 _BRANCHES = frozenset({"bra", "brx"})
 _COMPOSED = frozenset({OffsetSlot, Scope})
 """What stands in a scope for several statements."""
-_AT_LABELS = frozenset({nodes.Label, nodes.BranchTargets, Scope})
+_NAMING = (nodes.Instruction, nodes.BranchTargets)
+"""What has labels as targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +147,13 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     placed = [
         (node, site)
         for node, site in zip(scope.nodes, scope.sites, strict=True)
-        if node.__class__ in _AT_LABELS or (node.__class__ is nodes.Instruction and node.opcode[0] in _BRANCHES)
+        if node.__class__ is not nodes.Instruction or node.opcode[0] in _BRANCHES
     ]
     visible = outer.union([node.name for node, _ in placed if isinstance(node, nodes.Label)])
     for node, site in placed:
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
-        elif isinstance(node, nodes.Instruction | nodes.BranchTargets):
+        elif isinstance(node, _NAMING):
             yield from [(name, site) for name in _targets(node) if name not in visible]
 
 
