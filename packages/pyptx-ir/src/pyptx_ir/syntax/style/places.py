@@ -79,6 +79,8 @@ _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{loca
 def filled(rule: str, context: Context) -> str:
     """Put a lead's places in."""
     text = rule.replace(INDENT, "\t" * context.item.depth)
+    if "{" not in text:
+        return text
     for place in _PLACES:
         if place.name in text:
             text = text.replace(place.name, place.value(context))
