@@ -44,7 +44,7 @@ class Trace:
     """Everything that the body of one kernel emits.
 
     `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `unchecked` ones
-    hold nothing against the table.
+    hold nothing against the table. `lead` is the white space of a statement that is written now.
     """
 
     exact = False
@@ -84,7 +84,6 @@ class Trace:
         self.root_scope = Scope(1, usual_lead(0))
         self._scopes = [self.root_scope]
         self.lead = usual_lead(1)
-        """The white space of a statement that is written here."""
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
         self.check: Callable[[nodes.Instruction], None] = self._checks
