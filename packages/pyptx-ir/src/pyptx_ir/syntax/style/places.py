@@ -76,9 +76,14 @@ _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{loca
 """What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
 
 
+def indented(rule: str, item: Item) -> str:
+    """Put the indent of an item into its lead."""
+    return rule.replace(INDENT, "\t" * item.depth)
+
+
 def filled(rule: str, context: Context) -> str:
     """Put a lead's places in."""
-    text = rule.replace(INDENT, "\t" * context.item.depth)
+    text = indented(rule, context.item)
     if "{" not in text:
         return text
     for place in _PLACES:
