@@ -94,6 +94,13 @@ class Recorder:
         """Show the line of a site, its innermost frame; nothing for a site without frames."""
         return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
 
+    def at(self, site: Site) -> str | None:
+        """Show the line of a site's innermost frame, with a caret below the expression; None without a frame."""
+        if not site:
+            return None
+        code = self._codes[site[0]]
+        return at_instruction(code, self._line(code, site[1]), site[1])
+
     def _line(self, code: CodeType, offset: int) -> int:
         table = self._lines.get(id(code))
         if table is None:

@@ -113,7 +113,7 @@ def _declare(
     if vector is not None and kind.kind == "pred":
         raise RegisterTypeError("predicates are single registers", hint="leave vector= out")
     word = None if vector is None else f"v{vector}"
-    return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align)), kind)
+    return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align), lead=trace.lead), kind)
 
 
 def _written_name(name: object) -> RegisterName:

@@ -8,6 +8,9 @@ from functools import lru_cache
 _INNERMOST = re.compile(r"<[^<>]*>|\([^()]*\)")
 # What is declared in a function ends in `E`, its length and name, and a number where several are called so.
 _LOCAL = re.compile(r"E(?P<length>\d+)(?P<name>[A-Za-z_]\w*?)(?:_\d+)?\Z", re.ASCII)
+_TAG = re.compile(r"\[abi:([^\]]*)\]")
+_TAGS = re.compile(r"(?:\[abi:[^\]]*\]){2,}")
+_QUALIFIED = re.compile(r"(?: (?:const|volatile|restrict)\b){2,}")
 _QUALIFIERS = frozenset({"const", "volatile", "&", "&&"})  # of a member function, behind its parameters
 
 
@@ -22,9 +25,20 @@ def signature(name: str) -> str | None:
     import itanium_demangler  # type: ignore[import-untyped]  # the package has no types
 
     try:
-        return str(itanium_demangler.parse(name) or "") or None
+        return _ordered(str(itanium_demangler.parse(name) or ""), name) or None
     except (NotImplementedError, ValueError, IndexError, KeyError, AttributeError, TypeError):  # what it cannot read
         return None
+
+
+def _ordered(text: str, name: str) -> str:
+    """Put tags in the order of the mangled name, and qualifiers in that of the alphabet: the demangler has sets."""
+
+    def tags(run: re.Match[str]) -> str:
+        found = _TAG.findall(run[0])
+        return "".join([f"[abi:{tag}]" for tag in sorted(found, key=lambda tag: name.find(f"B{len(tag)}{tag}"))])
+
+    text = _TAGS.sub(tags, text)
+    return _QUALIFIED.sub(lambda run: "".join([f" {word}" for word in sorted(run[0].split())]), text)
 
 
 def plain(name: str) -> str:

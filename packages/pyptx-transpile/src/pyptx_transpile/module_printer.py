@@ -54,12 +54,16 @@ _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A top-level statement of the file, or several: its lines, their claims, and the body that they hold, if any."""
+    """A top-level statement of the file, or several: its lines, their claims, and the body that they hold, if any.
+
+    `header` is how many lines stand in front of the lines of the body.
+    """
 
     page: Page
     body: Body | None = None
     plan: Plan | None = None
     helper: Helper | None = None
+    header: int = 0
 
     @property
     def claims(self) -> list[Claim | None]:
@@ -220,11 +224,12 @@ class ModulePrinter:
         page.say(call(f"module.{node.kind}", arguments), before="@")
         registers = Registers(self._symbols, at)
         with page.block(definition(self._functions[at], node, registers), behind=" -> None"):
+            header = len(page.lines)
             said = signature(node.name) if self._naming.demangled else None
             if said is not None:
                 page.line(f'"""C++: {said}."""')
             BodyPrinter(body, plan, page, registers, self._naming).print()
-        return Part(page, body, plan)
+        return Part(page, body, plan, header=header)
 
     # --- around the parts -------------------------------------------------------------------------------
 

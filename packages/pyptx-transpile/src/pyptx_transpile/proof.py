@@ -23,6 +23,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.outlined import called
+from pyptx_transpile.pieces import LINES, Pieces, ReboundError
 from pyptx_transpile.rows import Row, spelling_of
 
 if TYPE_CHECKING:
@@ -49,9 +50,17 @@ class Proof:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
         self._row, self._style = row, style
         self._raising: set[Helper] = set()
+        self._in_pieces = True
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
+        try:
+            return self._faults(printed)
+        except ReboundError:
+            self._in_pieces = False
+            return self._faults(printed)
+
+    def _faults(self, printed: Printed) -> Faults:
         names: dict[str, object] = {**BY_NAME, "partial": partial, "ptx": ptx, "reg": reg}
         builder = self._begun(printed, names)
         found: Faults = {}
@@ -59,7 +68,7 @@ class Proof:
         broken: dict[Helper, str] = {}
         lost: set[str] = set()
         for part in printed.parts:
-            error = _raised(part, names)
+            error = self._raised(part, names)
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:
@@ -88,6 +97,20 @@ class Proof:
         if not found:
             raise ProofError("the printed Python emits another module, though each of its functions is right")
         return found
+
+    def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
+        """Run a part; return what it raises."""
+        lines = part.page.lines
+        try:
+            if self._in_pieces and part.body is not None and len(lines) > LINES:
+                Pieces(lines, part.header, _file(part)).run(names)
+            else:
+                exec(compile(part.page.text(), _file(part), "exec"), names)  # noqa: S102  what was printed here
+        except ReboundError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever a rule has printed
+            return error
+        return None
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
         """Find all calls of the helpers at fault: those that raise wherever they are called, at two places at least."""
@@ -128,15 +151,6 @@ def _equal(row: Row, other: Row) -> bool:
 def _file(part: Part) -> str:
     """Return the file of a part, in which the trace and tracebacks count its lines."""
     return f"<printed {part.body.start if part.body is not None else part.helper and part.helper.name}>"
-
-
-def _raised(part: Part, names: dict[str, object]) -> Exception | None:
-    """Run a part; return what it raises."""
-    try:
-        exec(compile(part.page.text(), _file(part), "exec"), names)  # noqa: S102  what was printed here
-    except Exception as error:  # noqa: BLE001  whatever a rule has printed
-        return error
-    return None
 
 
 def _reason(error: Exception) -> str:

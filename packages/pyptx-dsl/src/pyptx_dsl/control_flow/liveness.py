@@ -10,7 +10,8 @@ from __future__ import annotations
 import dis
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +23,10 @@ _HIDES = "LOAD_FAST_AND_CLEAR"
 _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")
 _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
+_NOTHING = frozenset[str]()
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(NamedTuple):
     """One instruction: what it reads before it binds, what it binds, and where control goes, a jump's target first."""
 
     offset: int
@@ -85,38 +86,61 @@ def flow_of(code: CodeType) -> Flow:
     return Flow(points, _live(points), index)
 
 
+class _Meaning(NamedTuple):
+    """What the name of an instruction says: whether it loads, stores or deletes which of its variables, and jumps."""
+
+    verbs: tuple[str, ...]
+    jumps: bool
+    falls: bool
+
+
+@cache
+def _meaning(opname: str) -> _Meaning:
+    opcode = dis.opmap.get(opname, 0)
+    jumps = opcode in dis.hasjrel or opcode in dis.hasjabs
+    falls = opname not in _NO_SUCCESSOR and not (jumps and opname in _UNCONDITIONAL)
+    return _Meaning(() if opname == _HIDES else tuple(_PLACES.findall(opname)), jumps, falls)
+
+
 def _point(instructions: Sequence[dis.Instruction], number: int, index: dict[int, int]) -> _Point:
     instruction = instructions[number]
-    reads, binds = set[str](), set[str]()
-    if instruction.opname != _HIDES:
-        value = instruction.argval
-        names = cast("tuple[str, ...]", value) if isinstance(value, tuple) else (value,)
-        for verb, name in zip(_PLACES.findall(instruction.opname), names, strict=False):
-            if verb != "LOAD":
-                binds.add(name)
-            elif name not in binds:
-                reads.add(name)
-    successors = list[int]()
-    jumps = instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
+    opname = instruction.opname
+    verbs, jumps, falls = _meaning(opname)
+    reads, binds = _variables(verbs, instruction.argval) if verbs else (_NOTHING, _NOTHING)
+    successors = (number + 1,) if falls and number + 1 < len(instructions) else ()
     if jumps:
-        successors.append(index[instruction.argval])
-    falls = instruction.opname not in _NO_SUCCESSOR and not (jumps and instruction.opname in _UNCONDITIONAL)
-    if falls and number + 1 < len(instructions):
-        successors.append(number + 1)
-    return _Point(instruction.offset, instruction.opname, frozenset(reads), frozenset(binds), tuple(successors))
+        successors = (index[instruction.argval], *successors)
+    return _Point(instruction.offset, opname, reads, binds, successors)
+
+
+def _variables(verbs: Sequence[str], value: object) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the variables that an instruction reads before it binds them, and those that it binds."""
+    reads, binds = set[str](), set[str]()
+    names = cast("tuple[str, ...]", value) if isinstance(value, tuple) else (cast("str", value),)
+    for verb, name in zip(verbs, names, strict=False):
+        if verb != "LOAD":
+            binds.add(name)
+        elif name not in binds:
+            reads.add(name)
+    return frozenset(reads), frozenset(binds)
 
 
 def _live(points: Sequence[_Point]) -> tuple[frozenset[str], ...]:
     """Return for each instruction the variables that are read from it on, before they are bound."""
-    nothing = frozenset[str]()
-    live = [nothing] * len(points)
+    live = [_NOTHING] * len(points)
     changed = True
     while changed:
         changed = False
         for number in range(len(points) - 1, -1, -1):
-            point = points[number]
-            behind = nothing.union(*(live[successor] for successor in point.successors))
-            now = (behind - point.binds) | point.reads
-            if now != live[number]:
+            _, _, reads, binds, successors = points[number]
+            if len(successors) == 1:  # most instructions, which read and bind nothing either
+                now = live[successors[0]]
+            else:
+                now = _NOTHING.union(*[live[successor] for successor in successors])
+            if binds:
+                now -= binds
+            if not reads <= now:
+                now |= reads
+            if now is not live[number] and now != live[number]:
                 live[number], changed = now, True
     return tuple(live)

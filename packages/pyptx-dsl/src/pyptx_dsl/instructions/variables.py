@@ -247,8 +247,8 @@ def loc(
     not declare (a `module` may declare it anywhere). Manual: "Debugging Directives: .loc".
     """
     trace = active("ptx.loc")
-    tail = _inlined(function_name, inlined_at)
-    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail)
+    tail = None if function_name is None and inlined_at is None else _inlined(function_name, inlined_at)
+    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail, lead=trace.lead)
     if not trace.exact and node.file not in _files(trace):
         raise OperandError(
             f"there is no file {node.file}", hint=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
@@ -256,9 +256,7 @@ def loc(
     trace.append(node)
 
 
-def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | None) -> nodes.InlinedAt | None:
-    if function is None and at is None:
-        return None
+def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | None) -> nodes.InlinedAt:
     if function is None or at is None:
         raise OperandError(
             "ptx.loc: function_name and inlined_at go together",
@@ -279,11 +277,12 @@ def _name_of_function(function: object) -> tuple[str, int]:
 
 
 def _place(what: str, values: object) -> tuple[int, int, int]:
-    match [as_integer(value) for value in as_items(values) or ()]:
-        case [int(file), int(row), int(column)] if min(file, row, column) >= 0:
+    numbers = [as_integer(value) for value in as_items(values) or ()]
+    if len(numbers) == 3:
+        file, row, column = numbers
+        if file is not None and row is not None and column is not None and min(file, row, column) >= 0:
             return file, row, column
-        case _:
-            raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
+    raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
 
 
 def file_(file_idx: int, filename: str) -> None:

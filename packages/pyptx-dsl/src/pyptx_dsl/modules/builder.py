@@ -63,7 +63,7 @@ class ModuleBuilder:
         self._checker = StatementChecker()
         self._files: set[int] = set()
         self._labels: set[str] = set()
-        self._unfinished = Unfinished()
+        self._unfinished = Unfinished(self._statements.recorder)
 
     if not TYPE_CHECKING:
 
@@ -304,6 +304,7 @@ class ModuleBuilder:
         begun = self._unfinished.begin(
             f"{head.name!r} has a header and no body",
             "write the call above the function that is its body, as a decorator; m.declare has no body",
+            opening[-1],
         )
 
         def define(body: Callable[..., object]) -> FunctionName:

@@ -83,6 +83,10 @@ def variable_node(
     )
 
 
+_OWN = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
+"""The options that are no directives."""
+
+
 def header(
     kind: str,
     name: str,
@@ -105,8 +109,7 @@ def header(
     given = None if params is None else _named("params", params, f"{name}_param_")
     returned = _named("returns", returns, "func_retval")
     _refuse_twice((*(given or ()), *returned))
-    own = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
-    keywords = {keyword: value for keyword, value in options.items() if keyword not in own}
+    keywords = {keyword: value for keyword, value in options.items() if keyword not in _OWN}
     return nodes.Function(
         kind,
         identifier(name, f"a function (.{kind})"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import DirectiveError, OperandError
@@ -41,6 +43,7 @@ class SectionBlock:
         self._begun = unfinished.begin(
             f"the section {name!r} is begun and not ended: m.section(…) alone writes nothing",
             f'write `with m.section("{name}"):` around its lines, and ask for the module behind it',
+            statements.site(sys._getframe(1)),  # noqa: SLF001  the documented way to see one's caller
         )
         self._opening: Opening | None = None
 
@@ -78,6 +81,12 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
     return lines
 
 
+@cache
+def _small(kind: str, value: int) -> nodes.SectionData:
+    """Return a line of one small number, as most are."""
+    return nodes.SectionData(kind, (whole_number(value),), lead=usual_lead(1))
+
+
 def data_line(dtype: PtxType, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
     """Return a line of data; raise OperandError for no values or another type, DirectiveError for what does not fit."""
     kind = as_type(dtype).name
@@ -85,9 +94,8 @@ def data_line(dtype: PtxType, values: tuple[object, ...], *, unchecked: bool) ->
         raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
     if not values:
         raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
-    small = [whole_number(each) for each in values if type(each) is int and 0 <= each < _ANYWHERE]
-    if len(small) == len(values):
-        return nodes.SectionData(kind, tuple(small), lead=usual_lead(1))
+    if len(values) == 1 and type(values[0]) is int and 0 <= values[0] < _ANYWHERE:
+        return _small(kind, values[0])
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
     line = nodes.SectionData(kind, row, lead=usual_lead(1))
     if unchecked:

@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ControlFlowError
-from pyptx_dsl.origin import at_instruction, user_frame
 
 if TYPE_CHECKING:
-    from types import CodeType
-
-    Place = tuple[CodeType, int, int] | None
+    from pyptx_dsl.origin import Recorder, Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +17,7 @@ class Begun:
 
     message: str
     hint: str
-    place: Place
+    site: Site
 
 
 def _nothing() -> list[Begun]:
@@ -29,14 +26,14 @@ def _nothing() -> list[Begun]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """All that has been begun in one module."""
+    """All that has been begun in one module; the recorder knows where."""
 
+    recorder: Recorder
     begun: list[Begun] = field(default_factory=_nothing)
 
-    def begin(self, message: str, hint: str) -> Begun:
-        """Note what was begun at the user's line; `message` and `hint` are its error, if nothing ends it."""
-        frame = user_frame()
-        begun = Begun(message, hint, frame and (frame.f_code, frame.f_lineno, frame.f_lasti))
+    def begin(self, message: str, hint: str, site: Site) -> Begun:
+        """Note what was begun at a site; `message` and `hint` are its error, if nothing ends it."""
+        begun = Begun(message, hint, site)
         self.begun.append(begun)
         return begun
 
@@ -50,5 +47,4 @@ class Unfinished:
     def refuse(self) -> None:
         """Raise ControlFlowError, at its line, for the first that is still open."""
         for begun in self.begun:
-            where = begun.place and at_instruction(*begun.place)
-            raise ControlFlowError(begun.message, where=where, hint=begun.hint)
+            raise ControlFlowError(begun.message, where=self.recorder.at(begun.site), hint=begun.hint)

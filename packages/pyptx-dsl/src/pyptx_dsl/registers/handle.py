@@ -20,15 +20,12 @@ _LARGE = 1 << 12
 """Banks of more registers are rare; the names of smaller ones are those of many functions."""
 
 
-def numbered(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of `stem<count>`."""
-    return _large_bank(stem, count) if count > _LARGE else _bank(stem, 1 << count.bit_length())[:count]
-
-
 @lru_cache(maxsize=8)
-def _large_bank(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of a bank: a declaration asks for them several times in a row."""
-    return tuple([f"{stem}{number}" for number in range(count)])
+def numbered(stem: str, count: int) -> tuple[str, ...]:
+    """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    if count > _LARGE:
+        return tuple([f"{stem}{number}" for number in range(count)])
+    return _bank(stem, 1 << count.bit_length())[:count]
 
 
 @lru_cache(maxsize=64)

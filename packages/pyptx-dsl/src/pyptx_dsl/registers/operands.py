@@ -142,9 +142,12 @@ def alignment(value: object) -> int | None:
     return number
 
 
+_LISTS = (list, tuple)  # a union would be made anew for every value
+
+
 def as_items(value: object) -> list[object] | None:
     """Return the items of a list or tuple, or None for anything else."""
-    return list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else None
+    return list(cast("Sequence[object]", value)) if isinstance(value, _LISTS) else None
 
 
 def as_float(value: object) -> float | None:

@@ -8,7 +8,7 @@ reordered, removed or added but declarations and, if asked for, `.loc`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.registers.handle import numbered
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 _DYNAMIC = "dyn_smem"
 _BRANCHES = frozenset({"bra", "brx"})
+_COMPOSED = frozenset({OffsetSlot, Scope})
+"""What stands in a scope for several statements."""
+_NAMING = (nodes.Instruction, nodes.BranchTargets)
+"""What has labels as targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,9 @@ def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterable[nodes.Statement]:
     """Return the statements of a scope, and note their sites."""
-    if table is None and not places:
-        plain = [node for node in scope.nodes if not isinstance(node, OffsetSlot | Scope)]
-        if len(plain) == len(scope.nodes):
-            sites += scope.sites
-            return plain
+    if table is None and not places and _COMPOSED.isdisjoint([node.__class__ for node in scope.nodes]):
+        sites += scope.sites
+        return cast("list[nodes.Statement]", scope.nodes)
     return _expanded(scope, places, sites, table)
 
 
@@ -109,6 +111,10 @@ def _expanded(
 ) -> Iterator[nodes.Statement]:
     """Yield the statements of a scope one by one, those of its scopes and of its offsets among them."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if node.__class__ not in _COMPOSED and table is None and not places:
+            sites.append(site)
+            yield cast("nodes.Statement", node)
+            continue
         if isinstance(node, Scope):
             sites.append(site)
             inner = tuple(_statements(node, places, sites, table))
@@ -147,7 +153,7 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
     for node, site in placed:
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)
-        elif isinstance(node, nodes.Instruction | nodes.BranchTargets):
+        elif isinstance(node, _NAMING):
             yield from [(name, site) for name in _targets(node) if name not in visible]
 
 

@@ -212,12 +212,10 @@ def _twice(names: Iterable[str]) -> str:
     raise ValueError("no name comes twice")
 
 
-def declared_names(declarators: Iterable[Declarator | RegisterName]) -> list[str]:
+def declared_names(declarators: Iterable[Declarator | RegisterName]) -> tuple[str, ...]:
     """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
-    names = list[str]()
-    for each in declarators:
-        names += (each.name,) if each.count is None else numbered(each.name, each.count)
-    return names
+    parts = [(each.name,) if each.count is None else numbered(each.name, each.count) for each in declarators]
+    return parts[0] if len(parts) == 1 else tuple([name for part in parts for name in part])
 
 
 def variable_kind(node: Variable) -> str:
@@ -225,7 +223,7 @@ def variable_kind(node: Variable) -> str:
     return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
 
 
-def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]:
+def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the names of a `.reg` with what the checker knows them as; vector registers have components."""
     names = declared_names(node.names)
     if node.vector is None:
@@ -233,7 +231,7 @@ def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[list[str], str]]
         return
     yield names, f"{node.vector}.{node.type}"
     for letters in _COMPONENTS[node.vector]:
-        yield [f"{name}.{letter}" for name in names for letter in letters], node.type
+        yield tuple([f"{name}.{letter}" for name in names for letter in letters]), node.type
 
 
 def register_names(operand: tree.Operand) -> Iterator[str]:

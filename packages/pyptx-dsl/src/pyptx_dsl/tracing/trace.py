@@ -44,7 +44,7 @@ class Trace:
     """Everything that the body of one kernel emits.
 
     `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `unchecked` ones
-    hold nothing against the table.
+    hold nothing against the table. `lead` is the white space of a statement that is written now.
     """
 
     exact = False
@@ -83,7 +83,7 @@ class Trace:
         self.prologue = Scope(1, usual_lead(0))
         self.root_scope = Scope(1, usual_lead(0))
         self._scopes = [self.root_scope]
-        self._lead = usual_lead(1)
+        self.lead = usual_lead(1)
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
         self.check: Callable[[nodes.Instruction], None] = self._checks
@@ -99,7 +99,7 @@ class Trace:
         if opcode[0] == "slct":
             operands = lower_selected(operands, self, opcode)
         lowered = self.lowered(operands, opcode)
-        node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
+        node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self.lead)
         self.check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
@@ -125,7 +125,7 @@ class Trace:
             case nodes.Instruction(operands=parts):
                 for part in parts:
                     self.mention(part)
-                self._record(_placed(node, self._lead), sys._getframe(1))  # noqa: SLF001  as above
+                self._record(_placed(node, self.lead), sys._getframe(1))  # noqa: SLF001  as above
                 if self.offsets and parts:
                     self._written(parts[0])
                 return
@@ -135,15 +135,15 @@ class Trace:
                 node = nodes.Label(name, lead=usual_lead(len(self._scopes) - 1), raw=node.raw)
             case nodes.Variable(declarators=declarators):
                 self.names.declare(declared_names(declarators), variable_kind(node))
-                node = _placed(node, self._lead)
+                node = _placed(node, self.lead)
             case _:
-                node = _placed(node, self._lead)
+                node = _placed(node, self.lead)
         self._record(node, sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append the place of an offset and return its register; the instructions are known when the trace ends."""
         register = self.fresh(dtype)
-        slot = OffsetSlot(operation, register, words, terms, lead=self._lead, labels=self.label_count)
+        slot = OffsetSlot(operation, register, words, terms, lead=self.lead, labels=self.label_count)
         register.slot = slot
         self.offsets[register.raw_name] = slot
         self._record(slot, sys._getframe(1))  # noqa: SLF001  as above
@@ -157,7 +157,7 @@ class Trace:
 
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""
-        self._next.comment(f"{self._lead}// {text}")
+        self._next.comment(f"{self.lead}// {text}")
 
     def deviate(self, deviation: Deviation) -> None:
         """Say something of the next statement, or of the brace that comes next."""
@@ -306,7 +306,7 @@ class Trace:
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
             raise ControlFlowError("of a `{` only its lead is said", hint="say the rest of the statement behind it")
-        inner = Scope(len(self._scopes) + 1, self._lead)
+        inner = Scope(len(self._scopes) + 1, self.lead)
         inner.lead = deviation.behind(comment, inner.lead)
         self._append(inner)
         self._append_site(self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
@@ -359,7 +359,7 @@ class Trace:
 
     def _enter(self, scope: Scope) -> None:
         self._append, self._append_site = scope.nodes.append, scope.sites.append
-        self._lead = usual_lead(scope.indent)
+        self.lead = usual_lead(scope.indent)
 
     def close(self) -> None:
         """End the trace: nothing can be appended any more."""

@@ -43,6 +43,8 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
     "%gridid": ("u32", "u16"),
 }
 
+_NAMES = (Register, Symbol)  # a union would be made anew for every address that is looked at
+
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 Declared: TypeAlias = "Callable[[str], str | None]"
 
@@ -96,7 +98,7 @@ def _part(name: str, declared: Declared) -> Shape:
 
 def _address(operand: Address, declared: Declared) -> Shape:
     base = operand.base
-    if isinstance(base, Register | Symbol):
+    if isinstance(base, _NAMES):
         return ("address", declared(base.name) or "")
     constant = shape_of(base, declared)
     return ("address", *constant) if constant[0] == "literal" else ("address", "")

@@ -103,9 +103,12 @@ def _ternary(operand: Ternary) -> str:
 
 
 def _address(operand: Address) -> str:
-    if operand.offset is None:
-        return f"[{spell_operand(operand.base)}]"
-    return f"[{_within(operand.base, _UNARY)}+{_within(operand.offset, PRECEDENCE['+'])}]"
+    base, offset = operand.base, operand.offset
+    if offset is None:
+        return f"[{spell_operand(base)}]"
+    if base.__class__ is Register and offset.__class__ is Immediate:  # most of them
+        return f"[{spell_operand(base)}+{spell_operand(offset)}]"
+    return f"[{_within(base, _UNARY)}+{_within(offset, PRECEDENCE['+'])}]"
 
 
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.

@@ -31,7 +31,11 @@ def explain(row: Sequence[Item]) -> None:
     """Give each line of data that begins a field its remark, as far as the lines are understood."""
     known: dict[int, _Abbreviation] = {}
     for at, item in enumerate(row):
-        if isinstance(item.node, Section) and item.node.name in {".debug_abbrev", ".debug_info"}:
+        if (
+            item.kind == "Section"
+            and isinstance(item.node, Section)
+            and item.node.name in {".debug_abbrev", ".debug_info"}
+        ):
             lines = _Lines(row, at + 1)
             try:
                 if item.node.name == ".debug_abbrev":

@@ -55,7 +55,8 @@ class Region:
 
 def signature(item: Item, *, broad: bool = False) -> Signature:
     """Return what a template knows an item by; with `broad`, what one knows it by that names no modifiers."""
-    return item.kind, _opcode(item, broad=broad), tuple(cut(item.canonical())[::2])
+    marks = tuple(cut(item.canonical())[::2]) if item.shape is None else item.shape.canonical
+    return item.kind, _opcode(item, broad=broad), marks
 
 
 def _opcode(item: Item, *, broad: bool) -> str:
@@ -234,10 +235,17 @@ def _right(texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Regio
 def _spelt(row: Sequence[Item], region: Region, template: Template) -> bool:
     """Tell whether a template gives a region back."""
     own = row[region.start : region.end]
-    forms = [form % tuple(cut(item.canonical())[1::2]) for item, form in zip(own, template.forms, strict=False)]
-    return forms == [item.raw for item in own] and all(
-        (item.lead or "").endswith(lead) for item, lead in zip(own, template.leads, strict=True)
+    return len(own) == len(template.forms) and all(
+        _is_spelt(item, form) and (item.lead or "").endswith(lead)
+        for item, form, lead in zip(own, template.forms, template.leads, strict=True)
     )
+
+
+def _is_spelt(item: Item, form: str) -> bool:
+    """Tell whether an item's own spelling has a form."""
+    if item.shape is not None:
+        return form == item.shape.form
+    return form % tuple(cut(item.canonical())[1::2]) == item.raw
 
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
@@ -252,12 +260,13 @@ def _erased(row: Sequence[Item], region: Region, *, broad: bool) -> str | None:
         return None
     out: list[str] = []
     for at, item in enumerate(row[region.start : region.end], region.start):
-        raw, canonical = cut(item.raw or ""), cut(item.canonical())
-        if not same_tokens(raw, canonical) or '"' in (item.raw or ""):
+        raw = cut(item.raw or "")
+        if '"' in (item.raw or "") or not (item.shape or same_tokens(raw, cut(item.canonical()))):
             return None
         lead = item.lead or ""
         out.append(lead[lead.rfind(BEGIN) :] if at == region.start else lead)
-        out.append(_form(item) % tuple(_names(item, raw, broad=broad)))
+        form = _form(item) if item.shape is None else item.shape.form
+        out.append(form % tuple(_names(item, raw, broad=broad)))
     closing = row[region.end].lead or ""
     out.append(closing[: closing.find(FINISH) + len(FINISH)])
     return "".join(out)

@@ -24,7 +24,10 @@ from pyptx_ir.syntax.spelling import header, spell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pyptx_ir.syntax.style.shapes import Shape
+
 START, END = "^", "$"
+_NESTING = frozenset({Section, Block, Function})
 _OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
 
 
@@ -35,15 +38,16 @@ class Item:
     and `raw` are what the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces
     around it, `function` is the name of the function around it or that it begins, `calls` counts the calls before it,
     and `block` the basic blocks of the function before it, as LLVM does. `remark` is what LLVM says about a line of
-    debug data (see `dwarf`).
+    debug data (see `dwarf`), `shape` what its spelling has between its words, once `Shapes` has told.
     """
 
-    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark")
+    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark", "shape")
 
     def __init__(self, kind: str, name: str, node: Statement | None, lead: str | None, raw: str | None) -> None:
         self.kind, self.name, self.node, self.lead, self.raw = kind, name, node, lead, raw
         self.depth = self.calls = self.block = 0
         self.function = self.remark = ""
+        self.shape: Shape | None = None
 
     def canonical(self) -> str:
         """Return the canonical text."""
@@ -128,6 +132,8 @@ def _row(tree: Module | Statement) -> Iterator[Item]:
         for node in statements:
             item = _item(node)
             yield item
+            if node.__class__ not in _NESTING:
+                continue
             if isinstance(node, Section):
                 stack.append((iter(node.body), Item("section}", "section}", None, node.close_lead, "}")))
                 break
@@ -149,14 +155,11 @@ def _item(node: Statement) -> Item:
     kind = node.__class__
     name = _NAMES.get(kind)
     if name is not None:
-        return Item(_kind(node), name(node), node, node.lead, node.raw)
+        declares = isinstance(node, Function) and node.body is None
+        return Item("Declaration" if declares else kind.__name__, name(node), node, node.lead, node.raw)
     if kind is Block:
         return Item("{", "{", None, node.lead, "{")
     if isinstance(node, Section):
         head = None if node.head is None else f".section{node.head}{{"
         return Item("Section", "Section", node, node.lead, head)
     return Item(kind.__name__, kind.__name__, node, node.lead, node.raw)
-
-
-def _kind(node: Statement) -> str:
-    return "Declaration" if isinstance(node, Function) and node.body is None else node.__class__.__name__

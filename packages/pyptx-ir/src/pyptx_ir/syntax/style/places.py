@@ -76,9 +76,16 @@ _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{loca
 """What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
 
 
+def indented(rule: str, item: Item) -> str:
+    """Put the indent of an item into its lead."""
+    return rule.replace(INDENT, "\t" * item.depth)
+
+
 def filled(rule: str, context: Context) -> str:
     """Put a lead's places in."""
-    text = rule.replace(INDENT, "\t" * context.item.depth)
+    text = indented(rule, context.item)
+    if "{" not in text:
+        return text
     for place in _PLACES:
         if place.name in text:
             text = text.replace(place.name, place.value(context))
@@ -90,7 +97,7 @@ def filled(rule: str, context: Context) -> str:
 
 def abstracted(lead: str, context: Context) -> Iterator[str]:
     """Yield the leads with places that read as this one here, the plain text first."""
-    if any(name in lead for name in NAMES):
+    if "{" in lead and any(name in lead for name in NAMES):
         return
     yield lead
     before, newline, indent = lead.rpartition("\n")
@@ -105,15 +112,16 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
     for text in dict.fromkeys(
         [*repeated, _MARGIN.sub(MARGIN, before), *[_MARGIN.sub(MARGIN, each) for each in repeated]]
     ):
-        for end in (indent, INDENT) if indented else (indent,):
-            if text != before and filled(text + newline + end, context) == lead:
-                yield text + newline + end
+        if text != before and filled(text + newline + indent, context) == lead:
+            yield text + newline + indent
+            if indented:
+                yield text + newline + INDENT
 
 
 def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
     """Put a place wherever a comment repeats something."""
     for place in places:
-        value = place.value(context)
+        value = place.value(context) if place.front.search(text) else ""
         if value and value in text:
             text = "".join(_pieces(text, place, value))
     return text

@@ -26,7 +26,7 @@ _COUNTED = frozenset({Loc, RegisterDeclaration})
 _UNUSUAL = re.compile(r"(?<![\w$%.])(?:0[\w.]|[1-9][0-9]*[A-Za-z_$.])|\+", re.ASCII)
 # Here `e+5` is a sum, or the end of a number.
 _EXPONENT = re.compile(r"[eE][+-]")
-_NO_DIGITS = str.maketrans("", "", "0123456789")
+_DIGITS = b"0123456789"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +49,16 @@ class Shapes:
 
     def __init__(self) -> None:
         self._by_marks: dict[tuple[str, str], Shape | None] = {}
-        self._by_text: dict[str, Shape | None] = {}
+        self._by_text: dict[str | bytes, Shape | None] = {}
         self._made: dict[tuple[object, ...], Shape] = {}
 
     def of_row(self, row: Iterable[Item]) -> list[Shape | None]:
         """Return the shape of each item; None for braces, and for a spelling with other tokens than canonical text."""
-        return [None if item.node is None or item.raw is None else self._of(item, item.raw) for item in row]
+        shapes: list[Shape | None] = []
+        for item in row:
+            item.shape = None if item.node is None or item.raw is None else self._of(item, item.raw)
+            shapes.append(item.shape)
+        return shapes
 
     def _of(self, item: Item, raw: str) -> Shape | None:
         text = _key(item.node.__class__, raw)
@@ -85,9 +89,11 @@ class Shapes:
         return shape
 
 
-def _key(kind: type, raw: str) -> str | None:
+def _key(kind: type, raw: str) -> str | bytes | None:
     """Return what spellings of one shape may have in common; None for a spelling that is looked at by itself."""
     if kind is SectionData:  # few lines of data are written once
         return raw
     unusual = _EXPONENT if kind in _VERBATIM else _UNUSUAL if kind in _COUNTED else None
-    return None if unusual is None or unusual.search(raw) else raw.translate(_NO_DIGITS)
+    if unusual is None or unusual.search(raw):
+        return None
+    return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes are quicker to go through

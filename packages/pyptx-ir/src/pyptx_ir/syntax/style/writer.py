@@ -9,7 +9,7 @@ from pyptx_ir.syntax.parser import collector_paused
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
-from pyptx_ir.syntax.style.places import MARGIN, Context, filled
+from pyptx_ir.syntax.style.places import MARGIN, Context, filled, indented
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Writer:
         for at, item in enumerate(row):
             part = parts.get(at)
             lead = self._lead(before, item) if part is None else self._region_lead(part)
-            if "{" in lead:
+            if "{" in lead and "{" in (lead := indented(lead, item)):  # which is all that most leads want
                 line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
                 lead = filled(lead, Context(item, before, line, files))
             own = lead if item.lead is None else item.lead
