@@ -128,7 +128,7 @@ def _plain_address(walk: Walk, operand: Address) -> int:
     base, offset = operand.base, operand.offset
     if not isinstance(base, Register | Symbol) or "." in base.name:
         return _BY_ITSELF
-    if offset is not None and not (offset.__class__ is Immediate and offset.text.isdecimal()):
+    if offset is not None and not (isinstance(offset, Immediate) and offset.text.isdecimal()):
         return _BY_ITSELF
     return walk.plain_addresses.get(walk.scope[base.name], _BY_ITSELF)
 
@@ -136,7 +136,7 @@ def _plain_address(walk: Walk, operand: Address) -> int:
 def _plain_vector(walk: Walk, operand: Vector) -> int:
     """Return the number of the shape of a vector of scalar registers."""
     scope = walk.scope
-    kinds = tuple([scope[one.name] for one in operand.elements if one.__class__ is Register])
+    kinds = tuple([scope[one.name] for one in operand.elements if isinstance(one, Register)])
     return vector_number(kinds) if len(kinds) == len(operand.elements) else _BY_ITSELF
 
 
