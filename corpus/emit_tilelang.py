@@ -19,12 +19,13 @@ def main(source: str, target: str, case: str, output: str) -> None:
 
     with Target({"kind": "cuda", "arch": target}) as device:
         made = tilelang.lower(import_module(Path(source).stem).CASES[case](), target=device)
-    Path("kernel.cu").write_text(made.kernel_source, encoding="utf-8")
     packages = HERE / "packages"
     headers = [f"-I{packages / 'tilelang' / folder}" for folder in ("src", "3rdparty/cutlass/include")]
     arch = f"-arch={target.replace('sm_', 'compute_')}"
     nvcc = packages / "nvidia" / "cu13" / "bin" / "nvcc"
-    subprocess.run([nvcc, *OPTIONS, arch, *headers, "kernel.cu", "-o", output], check=True)
+    # nvcc numbers internal names by where a file really lies, and a pipe lies nowhere.
+    command = [nvcc, *OPTIONS, arch, *headers, "-x", "cu", "/dev/stdin", "-o", output]
+    subprocess.run(command, input=made.kernel_source, encoding="utf-8", check=True)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ and checked: what ptxas accepts has no error (`checks`). A few dozen of each whe
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
-Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached: the wheels are 2 GB. To
-transpile takes an hour, to rebuild takes longer. Exits with 1 if a law is broken, ptxas accepts what the check refuses, a wheel can't be
-had, or a wheel holds no PTX.
+Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached: the wheels are 2 GB. To transpile
+takes an hour, to rebuild takes longer. Exits with 1 if a law is broken, ptxas accepts what the check refuses, a wheel
+can't be had, or a wheel holds no PTX.
 """
 
 from __future__ import annotations
