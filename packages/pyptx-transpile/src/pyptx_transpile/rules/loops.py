@@ -37,7 +37,8 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
     end = latch + 1
     if end >= body.end or body.items[end].kind != "Label" or body.deviates(end):
         return None
-    return end if any(head < jump.at < latch for jump in body.jumps_to(end)) else None
+    jumps = body.jumps_to(end)
+    return end if jumps and all(head < jump.at < latch for jump in jumps) else None
 
 
 def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
