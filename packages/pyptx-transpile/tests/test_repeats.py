@@ -116,6 +116,14 @@ def test_long_lines_are_broken_as_formatters_do(line: str, broken: list[str]) ->
     assert list(lines(expression, 0, before, behind)) == broken
 
 
+def test_white_space_that_repeats_lines_is_a_product() -> None:
+    empty = "\n\t// begin inline asm\n\t// end inline asm"
+    source = module("mov.b32 %r1, 0", "mov.b32 %r2, 1").replace("0;\n\tmov", f"0;{empty * 40}\n\tmov")
+    done = transpile(source, RULES)
+    assert '    ptx.written(lead="\\n\\t// begin inline asm\\n\\t// end inline asm" * 40 + "\\n\\t")\n' in done.text
+    assert rebuilt(done.text) == source
+
+
 # --- what is wrong with a loop ----------------------------------------------------------------------------
 
 

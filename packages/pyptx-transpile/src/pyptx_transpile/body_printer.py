@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Key, Plan, Slot
     from pyptx_transpile.rows import Body
 
+_AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
+_LONG = 80  # characters; what is shorter reads better as it is
 _LONGEST = 4_000  # characters of a spelling that is written as it is
 
 # What is written for a statement of a body, behind `ptx.`. Any: each entry takes the one class that it stands under.
@@ -204,12 +207,22 @@ def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | No
     """Print what is said of the next statement of a body, or of a module."""
     arguments: list[Expression] = []
     if lead is not None:
-        arguments.append(keyword("lead", text(lead, quoted)))
+        arguments.append(keyword("lead", _repeated(lead) or text(lead, quoted)))
     if spelling is not None:
         long = len(spelling) > _LONGEST
         arguments.append(keyword("spelling", compressed_text(spelling) if long else text(spelling, quoted)))
     if arguments:
         page.say(call(f"{owner}.written", arguments))
+
+
+def _repeated(lead: str) -> str | None:
+    """Return white space that says one or two lines again and again, as empty asm statements leave it, as a product."""
+    found = _AGAIN.fullmatch(lead) if len(lead) > _LONG else None
+    if found is None:
+        return None
+    before, unit, behind = found[1], found[3], found[4]
+    times = f"{quoted(unit)} * {len(found[2]) // len(unit)}"
+    return " + ".join([quoted(before)] * bool(before) + [times] + [quoted(behind)] * bool(behind))
 
 
 def directive(node: nodes.Directive) -> list[Expression]:
