@@ -288,6 +288,8 @@ STRUCTURES = (
     ),
     in_kernel("with ptx.elif_(p[0]):  # <-\n    ptx.trap()", "ControlFlowError", "without ptx.if_"),
     in_kernel('with ptx.loop("x", end_label="x"):  # <-\n    ptx.break_()', "DuplicateNameError", "'x' is defined"),
+    in_kernel('with ptx.loop("x", start_label="y"):  # <-\n    ptx.trap()', "UndefinedLabelError", "'y'"),
+    in_kernel('with ptx.loop("x", start_label="a b"):  # <-\n    ptx.trap()', "OperandError", "'a b' is no name"),
     in_kernel('with ptx.loop("x", define_end=False):  # <-\n    ptx.trap()', "OperandError", "needs its name"),
     in_kernel("with ptx.while_(3):  # <-\n    ptx.trap()", "OperandError", "takes a predicate"),
     in_kernel("with ptx.while_(p[0]):  # <-\n    ptx.trap()", "ControlFlowError", "never changes"),

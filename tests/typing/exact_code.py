@@ -124,6 +124,8 @@ def structures(p: Reg, r: RegArray) -> None:
         ptx.break_("loop")
     with ptx.block(label="done") as done:
         assert_type(done, str)
+    with ptx.loop("peeled", pred=p, start_label="middle"):
+        ptx.label("middle")
     with ptx.loop(label="loop", pred=p, uniform=False, next_label="again", end_label="exit", define_end=False):
         ptx.ret()
     with ptx.while_(p, guard=p, label="loop", uniform=True):

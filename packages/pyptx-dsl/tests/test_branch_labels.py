@@ -193,6 +193,27 @@ def test_continue_may_go_to_the_header_itself() -> None:
     assert statements(body) == ["$top:", "@%p1 bra $top;", "ret;", "bra.uni $top;"]
 
 
+def test_a_loop_starts_where_its_first_turn_does() -> None:
+    def body(p: RegArray, r: RegArray) -> None:
+        r[0] = 0
+        with ptx.loop("$head", pred=p[1], start_label="$middle"):
+            note(r[0])
+            ptx.label("$middle")
+            r[0] += 1
+            ptx.inst.setp.lt.u32(p[1], r[0], r[1])
+
+    assert statements(body)[1:4] == ["bra.uni $middle;", "$head:", "st.local.u32 [0], %r0;"]
+    assert [Machine().run(built(body), {"%r1": n}) for n in (0, 1, 3)] == [[], [], [1, 2]]
+
+
+def test_a_loop_may_start_at_its_own_label() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.loop("$head", pred=p[1], start_label="$head"):
+            note(1)
+
+    assert statements(body) == ["bra.uni $head;", "$head:", "st.local.u32 [0], 1;", "@%p1 bra $head;"]
+
+
 def test_a_rotated_loop_has_its_guard_in_front_and_its_latch_last() -> None:
     def body(p: RegArray, r: RegArray) -> None:
         r[0] = 0

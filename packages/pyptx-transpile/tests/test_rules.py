@@ -13,6 +13,8 @@ from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
 from pyptx_transpile.rules.turns import runs_of
 
+from .test_proof import rebuilt
+
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
 REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n\t.reg .b64 %rd<9>;\n"
 
@@ -173,3 +175,25 @@ def test_long_tables_are_columns_of_runs() -> None:
 def test_runs_of_numbers_are_short(column: tuple[int, ...], runs: list[str]) -> None:
     assert runs_of(column) == runs
     assert eval(f"({', '.join(runs)},)") == column  # noqa: S307  what was printed
+
+
+@pytest.mark.parametrize("start", ["$L__BB0_2", "$L__BB0_1"], ids=["in its middle", "at its head"])
+def test_a_loop_that_is_entered_by_a_branch_says_where_it_starts(start: str) -> None:
+    source = module(
+        f"bra.uni {start};\n$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n$L__BB0_2:\n\tsetp.lt.s32 %p1, %r1, 8;\n"
+        "\t@%p1 bra $L__BB0_1;"
+    )
+    done = transpile(source, RULES)
+    assert f'start_label="{start}"' in done.text
+    assert "ptx.inst.bra" not in done.text
+    assert rebuilt(done.text) == source
+
+
+def test_what_goes_around_a_loop_leaves_a_block_around_it() -> None:
+    source = module(
+        "@%p2 bra $L__BB0_3;\n\tmov.b32 %r1, 0;\n$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\t@%p3 bra $L__BB0_3;\n"
+        "\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;\n$L__BB0_3:"
+    )
+    done = transpile(source, RULES)
+    assert "ptx.inst.bra" not in done.text
+    assert rebuilt(done.text) == source

@@ -31,13 +31,21 @@ __all__ = ["loop", "while_"]
 class Loop:
     """`label: … @pred bra label;` as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_label", "_labels", "_promise", "_trace", "_uniform", "_watch")
+    __slots__ = ("_condition", "_frame", "_label", "_labels", "_promise", "_start", "_trace", "_uniform", "_watch")
 
     def __init__(
-        self, trace: Trace, label: str | None, condition: Condition | None, labels: LoopLabels, *, uniform: bool
+        self,
+        trace: Trace,
+        label: str | None,
+        condition: Condition | None,
+        labels: LoopLabels,
+        *,
+        uniform: bool,
+        start: str | None,
     ) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
+        self._start = start
         self._promise = trace.promise("ptx.loop")
         self._label = label
         self._labels = labels
@@ -47,8 +55,10 @@ class Loop:
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
-        """Define the label."""
+        """Define the label, behind the branch to where the first turn starts."""
         enter_block(self._trace, self._promise)
+        if self._start is not None:
+            jump(self._trace, self._start, uniform=True)
         if self._label is None:
             self._label = self._trace.new_label("loop")
         self._trace.append(nodes.Label(name=self._label))
@@ -76,6 +86,7 @@ def loop(
     *,
     pred: Condition | None = None,
     uniform: bool | None = None,
+    start_label: str | None = None,
     next_label: str | None = None,
     end_label: str | None = None,
     define_end: bool = True,
@@ -85,8 +96,9 @@ def loop(
     Emits one instruction behind the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
     `break_`, `ret` or a `bra` leaves. The block runs at least once. `pred` is a predicate register that the block
     updates, or a function that emits its computation; `~p` goes on while p is false. `uniform` says whether the branch
-    is `bra.uni` (without `pred` it is, unless told otherwise). `next_label` names the label in front of what `pred`
-    emits, or is the loop's own; `end_label` names the one behind the loop, and `define_end=False` leaves that to
+    is `bra.uni` (without `pred` it is, unless told otherwise). `start_label` names a label in the block, or the loop's
+    own: the first turn starts there, by a `bra.uni` in front of the loop. `next_label` names the label in front of what
+    `pred` emits, or is the loop's own; `end_label` names the one behind the loop, and `define_end=False` leaves that to
     another place. Raise DuplicateNameError if a label is taken, and ControlFlowError for a name that the block binds to
     another value and that its next turn reads.
     """
@@ -94,7 +106,8 @@ def loop(
     if pred is not None and not callable(pred):
         predicate(pred, "ptx.loop")
     labels = LoopLabels(next_label, end_label, define_end)
-    return Loop(trace, label, pred, labels, uniform=pred is None if uniform is None else uniform)
+    uniform = pred is None if uniform is None else uniform
+    return Loop(trace, label, pred, labels, uniform=uniform, start=start_label)
 
 
 class While:

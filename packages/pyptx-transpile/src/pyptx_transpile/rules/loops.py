@@ -45,14 +45,27 @@ def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each loop, those of most branches first; with the label behind it, if it is left for that."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
+        start = entry(body, head, latch.at)
         for until in (None,) if end is None else (end, None):
             for predicate in predicates(body, latch.at, late=True):
+                if start is not None:
+                    yield _loop(body, head, predicate, until, start)
                 yield _loop(body, head, predicate, until)
 
 
-def _loop(body: Body, head: int, predicate: Predicate, end: int | None) -> Claim:
+def entry(body: Body, head: int, latch: int) -> Jump | None:
+    """Return the branch in front of a loop into its first turn, if nothing is between the two."""
+    jump = body.jump_at(head - 1)
+    if jump is None or jump.guarded or "uni" not in body.branch(jump.at).opcode or body.deviates(head):
+        return None
+    return jump if head <= jump.target < latch and body.scopes[jump.at] == body.scopes[head] else None
+
+
+def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: Jump | None = None) -> Claim:
     latch = predicate.at
     keywords = _uniform(body, latch)
+    if start is not None:
+        keywords.append(f"start_label={quoted(body.label(start.target))}")
     if _continues(body, head, latch):
         keywords.append(f"next_label={quoted(body.label(head))}")
     if end is not None:
@@ -63,11 +76,12 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None) -> Claim
         return f"with ptx.loop({', '.join(arguments)})"
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        printer.deviation(head)
+        printer.deviation(first)
         _block(printer, predicate, line, slots[0])
 
+    first = head if start is None else start.at
     last = latch + 1 if end is None else end + 1
-    return Claim("loop", head, last, write, ((head + 1, predicate.start),), loops=True, exits=end)
+    return Claim("loop", first, last, write, ((head + 1, predicate.start),), loops=True, exits=end)
 
 
 def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot) -> None:
