@@ -45,9 +45,10 @@ INTRODUCTION = f"""\
 
 What `pyptx transpile --sugar` prints of the corpus, by the compiler that wrote the PTX. *Lines* are lines of Python for
 an instruction of PTX: of kernels, of device functions, and of the functions that the rule `function` makes, decorators
-and signatures among them. Not among them are the lines *of formatting*, `ptx.written(…)`, which have a column, nor
-those *of `.loc`*, which say where a statement came from. The same of functions with more than {LARGE} instructions
-counts lines and formatting; the lines of made functions, which several share, are shared out by their calls.
+and signatures among them, and the names that the rule `form` gives. Not among them are the lines *of formatting*,
+`ptx.written(…)`, which have a column, nor those *of `.loc`*, which say where a statement came from. The same of
+functions with more than {LARGE} instructions counts lines and formatting; the lines of made functions, which several
+share, are shared out by their calls.
 `spelling=` is said of so many statements; so many of all branches stay `ptx.inst.bra`; so many of the natural loops are
 blocks. `python -m tools.transpiler_report` writes this page.
 """
@@ -99,6 +100,7 @@ def _of_module(path: Path) -> Counter[str]:
     shares = _shares(printed.parts)
     for part in printed.parts:
         if part.body is None and part.helper is None:
+            counts["lines"] += sum(" = ptx.inst." in line for line in part.page.lines)
             continue
         kinds = Counter(_kinds(part.page.text()))
         counts.update(kinds)

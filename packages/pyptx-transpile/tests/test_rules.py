@@ -8,6 +8,7 @@ import pytest
 
 from pyptx_transpile import transpile
 from pyptx_transpile.mangled import plain
+from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
@@ -23,7 +24,7 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-NAMINGS = (NAMES, SPECIAL)  # they claim no statements
+NAMINGS = (NAMES, SPECIAL, FORM)  # they claim no statements
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in NAMINGS], ids=lambda rule: rule.name)
@@ -197,3 +198,18 @@ def test_what_goes_around_a_loop_leaves_a_block_around_it() -> None:
     done = transpile(source, RULES)
     assert "ptx.inst.bra" not in done.text
     assert rebuilt(done.text) == source
+
+
+def test_long_forms_have_names_that_tell_them_apart() -> None:
+    other = FORM.before.replace(".row.col.f64.f64.f64.f64", ".row.row.f32.f16.f16.f32").replace("%fd", "%f")
+    source = module(f"{FORM.before}\n\t{other};\n\tmembar.gl").replace(
+        "\t.reg .b64", "\t.reg .f64 %fd<5>;\n\t.reg .b64"
+    )
+    source = source.replace("\t.reg .b64", "\t.reg .f32 %f<5>;\n\t.reg .b64").replace(";;", ";")
+    done = transpile(source, RULES, unchecked=True)
+    assert FORM.after in done.text
+    assert "mma_m8n8k4_f32 = ptx.inst.mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f32" in done.text
+    assert done.text.count("mma_m8n8k4_f64(") + done.text.count("mma_m8n8k4_f32(") >= 2
+    assert "ptx.inst.membar" in done.text
+    assert rebuilt(done.text) == source
+    assert "mma_m8n8k4_f64" not in transpile(source, (), unchecked=True).text

@@ -144,7 +144,11 @@ class BodyPrinter:
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
         predicate = None if node.guard is None else self.guard(node.guard)
-        self.page.call(opcode(node.opcode), self._operands(node, predicate))
+        self.page.call(self.form(node), self._operands(node, predicate))
+
+    def form(self, node: nodes.Instruction) -> str:
+        """Return what is called to emit an instruction."""
+        return self._naming.forms.get(node.opcode) or opcode(node.opcode)
 
     def called(self, node: nodes.Instruction) -> Group:
         """Return the call of `ptx.inst` that emits an instruction."""
@@ -155,7 +159,7 @@ class BodyPrinter:
         return str(self._call(self.body.branch(at), predicate))
 
     def _call(self, node: nodes.Instruction, predicate: str | None) -> Group:
-        return call(opcode(node.opcode), self._operands(node, predicate))
+        return call(self.form(node), self._operands(node, predicate))
 
     def _operands(self, node: nodes.Instruction, predicate: str | None) -> list[str]:
         operands = [self.values.expression(each, node.opcode) for each in node.operands]

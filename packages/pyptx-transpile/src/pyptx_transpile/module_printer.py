@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
+from pyptx_transpile.forms import form_lines, named_forms
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
@@ -104,19 +105,26 @@ class ModulePrinter:
         kernel_name: str | None = None,
         unchecked: bool = False,
         naming: Naming,
+        forms: bool = False,
     ) -> None:
         """Prepare to print the items of a module in a style; `tail` is what stands behind them.
 
-        Where names are demangled, functions say in their docstrings what they are in C++.
+        Where names are demangled, functions say in their docstrings what they are in C++. With `forms`, long forms of
+        instructions have names.
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
-        self._naming = naming
         self._symbols = Symbols(_banks(row))
         self._functions = _functions(row, self._symbols, kernel_name, naming)
+        self._naming = replace(naming, forms=self._forms()) if forms else naming
 
     def names(self) -> list[str]:
         """Return the names of functions and variables in Python, and those of functions in PTX."""
         return [*self._symbols.variables, *(identifier(self.row.items[at].function) for at in self._functions)]
+
+    def _forms(self) -> dict[tuple[str, ...], str]:
+        found = named_forms(self.row, self._symbols.variables, _banks(self.row), self._functions.values())
+        self._symbols.variables |= set(found.values())
+        return found
 
     def printed(self, plans: Mapping[int, Plan]) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
@@ -148,6 +156,8 @@ class ModulePrinter:
             parts.insert(0, self._spelling())
         if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
             parts.insert(0, _assigned(shared))
+        if self._naming.forms:
+            parts.insert(0, Part(_lines(form_lines(self._naming.forms))))
         opening = self._opening()
         return Printed(self._head(parts) + opening, tuple(parts), self._foot(), opening)
 
@@ -290,6 +300,13 @@ class ModulePrinter:
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
         alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _lines(lines: Iterable[str]) -> Page:
+    page = Page()
+    for line in lines:
+        page.line(line)
+    return page
 
 
 def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_transpile.mangled import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
     from pyptx_ir.syntax.operands import Operand
 
@@ -39,10 +39,14 @@ def identifier(name: str, *taken: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them."""
+    """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them.
+
+    `forms` are the names that stand for long forms of instructions, by their opcodes.
+    """
 
     demangled: bool = False
     special: bool = False
+    forms: Mapping[tuple[str, ...], str] = field(default_factory=dict["tuple[str, ...]", str])
 
     def of(self, name: str) -> str:
         """Return what a symbol is called in Python, if that is free and an identifier."""

@@ -15,6 +15,7 @@ from pyptx_transpile.names import Naming
 from pyptx_transpile.plan import FaultyClaimError
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
+from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.special_registers import SPECIAL
 
@@ -75,6 +76,7 @@ class Transpiler:
             kernel_name=kernel_name,
             unchecked=unchecked,
             naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules),
+            forms=FORM in rules,
         )
         self._plan = ModulePlan(self._row, rules, self._printer.names())
         self._met = self._plan.claims()

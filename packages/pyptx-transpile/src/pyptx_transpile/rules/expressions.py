@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.body_printer import opcode
 from pyptx_transpile.layout import Group, call, keyword
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.expression_trees import Tree, Trees, register_width
@@ -138,7 +137,7 @@ def _call(printer: BodyPrinter, one: Tree, destination: str) -> Group:
         operands[0] = destination
     if node.guard is not None:
         operands.append(f"pred={printer.guard(node.guard)}")
-    return call(opcode(node.opcode), operands)
+    return call(printer.form(node), operands)
 
 
 def _operation(printer: BodyPrinter, one: Tree, operator: str) -> str:

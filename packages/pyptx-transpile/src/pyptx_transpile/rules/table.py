@@ -8,6 +8,7 @@ from pyptx_transpile.rules.branches import IF
 from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
+from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
@@ -20,6 +21,6 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
 RULES: tuple[SugarRule, ...] = (
-    *(NAMES, SPECIAL, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION),
+    *(NAMES, SPECIAL, FORM, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION),
     *(REPEAT, FUNCTION, EXPRESSION, NESTED),
 )

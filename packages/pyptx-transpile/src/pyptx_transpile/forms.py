@@ -1,0 +1,58 @@
+"""Long forms of instructions by a name: `ldmatrix_m8n8_x4 = ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.syntax import nodes
+from pyptx_transpile.body_printer import opcode
+from pyptx_transpile.names import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from pyptx_transpile.rows import Row
+
+__all__ = ["form_lines", "named_forms"]
+
+Opcode: TypeAlias = "tuple[str, ...]"
+_LONG = 48  # columns of what stands in front of the brackets of a call
+_SHORTER = 16  # columns, by a name
+_LEAST = 2  # instructions
+_FIRST = 3  # words of a name, if these tell forms apart
+_SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
+_UNSAID = frozenset({"sync", "aligned", "row", "col"})
+
+
+def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
+    """Return names for the long forms that a module uses several times, in the order of the module."""
+    counts = Counter(item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction))
+    forms = [form for form, count in counts.items() if count >= _LEAST and len(opcode(form)) >= _LONG]
+    found: dict[Opcode, str] = {}
+    for form in forms:
+        name = identifier(_name(form, [each for each in forms if each != form]), set(found.values()), *taken)
+        if len(name) + _SHORTER <= len(opcode(form)):
+            found[form] = name
+    return found
+
+
+def _name(form: Opcode, others: Iterable[Opcode]) -> str:
+    """Return the first words of a form, and its shape; as many as tell it from others."""
+    words, names = _words(form), [_words(each) for each in others]
+    for count in range(_FIRST, len(words) + 1):
+        if all(each[:count] != words[:count] for each in names):
+            return "_".join(words[:count])
+    return "_".join(words)
+
+
+def _words(form: Opcode) -> list[str]:
+    shapes = [word for word in form if _SHAPE.match(word)]
+    rest = [word for word in form[1:] if word not in _UNSAID and word not in shapes]
+    return [form[0], *shapes, *[word.replace("::", "_").replace(".", "_") for word in rest]]
+
+
+def form_lines(forms: Mapping[Opcode, str]) -> list[str]:
+    """Return the lines that give forms their names."""
+    return [f"{name} = {opcode(form)}" for form, name in forms.items()]
