@@ -36,12 +36,17 @@ MOST = {
     "clang-19": 5.0,
     "clang-22": 5.0,
     "llvm-22": 5.0,
+    "mosaic-0.10": 3.0,
     "nvcc-13.0": 4.0,
     "nvcc-13.5": 5.0,
     "cutedsl-4.8": 3.0,
     "gluon-3.9": 5.0,
     "numba-0.30": 3.0,
+    "pallas-0.10": 3.0,
+    "tilelang-0.1": 3.0,
     "triton-3.9": 4.0,
+    "warp-1.19": 3.0,
+    "xla-0.10": 3.0,
     **{f"nvrtc-{version}": 3.0 for version in ("11.8", "12.4", "12.9", "13.5")},
 }
 LIKE = ("nvcc-13.0/half.sm_75.ptx", "clang-22/control.sm_100a.lines.ptx")

@@ -217,8 +217,8 @@ def _usual(row: Sequence[Item], found: Iterable[Region], *, broad: bool) -> dict
 
 def _is_worth_it(signatures: tuple[Signature, ...], times: int, total: int) -> bool:
     """Tell whether a text gets a template that was seen so many times, of all with its signatures."""
-    if any(kind == Loc.__name__ for kind, *_ in signatures):  # the comment behind it is another one each time
-        return total == 1 and len(signatures) >= _LARGE
+    if times < total and any(kind == Loc.__name__ for kind, *_ in signatures):  # with another comment each time
+        return False
     return times >= _USES or len(signatures) >= _LARGE
 
 
