@@ -213,3 +213,12 @@ def test_long_forms_have_names_that_tell_them_apart() -> None:
     assert "ptx.inst.membar" in done.text
     assert rebuilt(done.text) == source
     assert "mma_m8n8k4_f64" not in transpile(source, (), unchecked=True).text
+
+
+def test_the_only_kernel_may_be_called_k() -> None:
+    text = transpile(module("membar.gl;"), RULES).text
+    assert "def k() -> None:" in text
+    assert "\nk = " not in text
+    taken = transpile(module("membar.gl;").replace("%r<9>", "%k<9>"), RULES).text
+    assert "def k() -> None:" in taken
+    assert 'k_2 = reg.bank("%k", b32, 9)' in taken

@@ -334,12 +334,14 @@ def _functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Nami
     `symbols` learn them, and those of variables and of functions that are defined elsewhere.
     """
     found: dict[int, str] = {}
+    kernels = sum(item.name == ".entry" and item.kind == "Function" for item in row.items)
     for at, item in enumerate(row.items):
         if isinstance(item.node, nodes.Function) and item.node.body is not None:
             wanted = naming.of(item.node.name)
             if kernel_name is not None and item.name == ".entry":
                 wanted, kernel_name = kernel_name, None
-            found[at] = symbols.declare(item.node.name, at, wanted)
+            only = kernels == 1 and item.name == ".entry"
+            found[at] = symbols.declare(item.node.name, at, wanted, only=only)
     for at, item in enumerate(row.items):
         match item.node:
             case nodes.Function(name=name, body=None):

@@ -63,12 +63,16 @@ class Symbols:
         self.used: set[str] = set()
         self._known: dict[str, tuple[int, str]] = {}
 
-    def declare(self, name: str, at: int, wanted: str) -> str:
-        """Take a symbol that the statement at a place declares; return the name of its variable, much as wanted."""
+    def declare(self, name: str, at: int, wanted: str, *, only: bool = False) -> str:
+        """Take a symbol that the statement at a place declares; return the name of its variable, much as wanted.
+
+        The `only` kernel of a file may be called `k`, which others are called besides.
+        """
         known = self._known.get(name)
         if known is not None:
             return known[1]
-        variable = identifier(wanted, self.variables, self._reserved)
+        is_free = only and wanted == "k" and wanted not in self._reserved
+        variable = wanted if is_free else identifier(wanted, self.variables, self._reserved)
         self.variables.add(variable)
         self._known[name] = at, variable
         return variable
