@@ -6,13 +6,19 @@ import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_ir.diff import compare
+from pyptx_ir.plugins.rows import TensorMap
 from pyptx_ir.syntax import decode, parse
+from pyptx_sim import Mapped, run
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pyptx_ir.diff import Comparison
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,11 +27,21 @@ BEGAN_AS = {"hopper_gemm": "nvcc-13.0/hopper_gemm.sm_90a.ptx"}
 """The examples, and the modules of the corpus that they were printed from."""
 
 
-def compared(path: Path, source: str) -> Comparison:
-    """Compare a module of the corpus with what a file emits."""
+def source_of(name: str) -> str:
+    """Return the PTX that an example began as."""
+    return decode((ROOT / "corpus" / BEGAN_AS[name]).read_bytes())
+
+
+def emitted(path: Path) -> str:
+    """Return the PTX that a file emits."""
     module = runpy.run_path(str(path))["module"]
     assert isinstance(module, ModuleBuilder)
-    return compare(parse(decode((ROOT / "corpus" / source).read_bytes())), parse(module.ptx()))
+    return module.ptx()
+
+
+def compared(path: Path, name: str) -> Comparison:
+    """Compare what an example began as with what a file emits."""
+    return compare(parse(source_of(name)), parse(emitted(path)))
 
 
 def test_each_example_is_here() -> None:
@@ -34,7 +50,7 @@ def test_each_example_is_here() -> None:
 
 @pytest.mark.parametrize("name", BEGAN_AS)
 def test_it_emits_what_it_began_as(name: str) -> None:
-    assert compared(FOLDER / f"{name}.py", BEGAN_AS[name]).same
+    assert compared(FOLDER / f"{name}.py", name).same
 
 
 @pytest.mark.parametrize(
@@ -51,9 +67,36 @@ def test_an_edit_changes_that_and_nothing_else(right: str, edited: str, wanted: 
     assert text.count(right) == 1
     path = tmp_path / "edited.py"
     path.write_text(text.replace(right, edited), encoding="utf-8")
-    changes = list(compared(path, BEGAN_AS["hopper_gemm"]).changes())
+    changes = list(compared(path, "hopper_gemm").changes())
     assert [change.kind for change in changes] == ["changed"] * len(wanted)
     for change, begins in zip(changes, wanted, strict=True):
         assert change.after is not None
         assert change.after.text.startswith(begins)
         assert len(change.reasons) == 1
+
+
+BF16 = ml_dtypes.bfloat16
+M, N, K = 200, 304, 192  # tiles are 128 x 256, and stages 64 of K: none of the tiles is whole
+
+
+def product(text: str, a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return C as the kernel in a text computes it on the simulator, which has nothing to say."""
+    c = np.zeros((M, N), BF16)
+
+    def tiled(array: NDArray[np.generic], rows: int) -> Mapped:
+        return Mapped(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
+
+    arguments = [tiled(a, 128), tiled(b, 256), tiled(c, 64), M, N, K]
+    result = run(text, grid=2, block=384, args=arguments, shared_bytes=213_040)
+    assert result.findings == ()
+    return c
+
+
+def test_the_matrix_product_is_one_on_the_simulator() -> None:
+    random = np.random.default_rng(1)
+    a, b = (random.standard_normal(shape).astype(BF16) for shape in ((M, K), (N, K)))
+    ours = product(emitted(FOLDER / "hopper_gemm.py"), a, b)
+    theirs = product(source_of("hopper_gemm"), a, b)
+    exact = a.astype(np.float64) @ b.astype(np.float64).T
+    assert np.array_equal(ours.view(np.uint16), theirs.view(np.uint16))
+    assert np.all(np.abs(ours.astype(np.float64) - exact) <= 2.0**-8 * np.abs(exact) + 1e-3)
