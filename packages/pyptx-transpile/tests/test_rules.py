@@ -222,3 +222,16 @@ def test_the_only_kernel_may_be_called_k() -> None:
     taken = transpile(module("membar.gl;").replace("%r<9>", "%k<9>"), RULES).text
     assert "def k() -> None:" in taken
     assert 'k_2 = reg.bank("%k", b32, 9)' in taken
+
+
+def test_the_name_of_a_form_is_nobody_elses() -> None:
+    source = module(FORM.before).replace(
+        "\t.reg .b64", "\t.reg .f64 %fd<5>;\n\t.reg .b32 %mma_m8n8k4_f64;\n\t.reg .b64"
+    )
+    source = source.replace("entry k()", "entry mma_m8n8k4_f64_2()")
+    source = source.replace(".visible", ".shared .b32 mma_m8n8k4_f64_3;\n.visible", 1)
+    source = source.replace("mma.sync", "mov.b32 %r1, mma_m8n8k4_f64_3;\n\tmma.sync", 1)
+    done = transpile(source, RULES, unchecked=True)
+    assert "mma_m8n8k4_f64_4 = ptx.inst.mma.sync" in done.text
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
