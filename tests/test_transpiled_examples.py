@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "transpiled"
-BEGAN_AS = {"hopper_gemm": "nvcc-13.0/hopper_gemm.sm_90a.ptx"}
+BEGAN_AS = {
+    "hopper_gemm": "nvcc-13.0/hopper_gemm.sm_90a.ptx",
+    "rms_norm": "tilelang-0.1/rows.sm_90a.rms-norm.ptx",
+    "row_totals": "cutedsl-4.8/vectors.sm_90a.totals.ptx",
+    "tiled_product": "numba-0.30/kernels.sm_90a.multiply.ptx",
+}
 """The examples, and the modules of the corpus that they were printed from."""
 
 
@@ -51,6 +56,13 @@ def test_each_example_is_here() -> None:
 @pytest.mark.parametrize("name", BEGAN_AS)
 def test_it_emits_what_it_began_as(name: str) -> None:
     assert compared(FOLDER / f"{name}.py", name).same
+
+
+@pytest.mark.parametrize("name", BEGAN_AS)
+def test_it_runs_by_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "gemm" in printed if name == "hopper_gemm" else "largest" in printed
 
 
 @pytest.mark.parametrize(
