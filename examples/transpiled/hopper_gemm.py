@@ -19,10 +19,19 @@ wgmma. A is M x K, B is N x K, both with K contiguous; blocks are persistent and
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
 
 import pyptx
 from pyptx import ptx, reg
 from pyptx.types import b8, b32, b64, f32, pred, u32
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped, run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 STAGES, THREADS = 3, 384
 A, B, C = 0, 49152, 114688  # bytes of shared memory: rings of tiles of A and B, panels of C,
@@ -331,7 +340,27 @@ def gemm(*params: str) -> None:
     ptx.inst.ret()
 
 
-k = gemm
+def reference(a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Return the product in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64).T
+
+
+def tiled(array: NDArray[np.generic], rows: int) -> Mapped:
+    """Return an array seen through a tensor map: boxes of so many rows of 64, swizzled by 128 bytes."""
+    return Mapped(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
+
+
+def main() -> None:
+    """Run it on the simulator, and print the largest error."""
+    m, n, depth = 200, 304, 192
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((m, depth), (n, depth)))
+    c = np.zeros((m, n), ml_dtypes.bfloat16)
+    arguments = [tiled(a, 128), tiled(b, 256), tiled(c, 64), m, n, depth]
+    run(module.module(), args=arguments, grid=2, block=THREADS, shared_bytes=EMPTY + 8 * STAGES, checks="all")
+    error = np.abs(c.astype(np.float64) - reference(a, b)).max()
+    print(f"{m} x {n}, from {depth}: largest error {error:.3g} of numbers up to {np.abs(reference(a, b)).max():.3g}")
+
 
 if __name__ == "__main__":
-    print(module.described())
+    main()
