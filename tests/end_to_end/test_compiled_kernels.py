@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +19,24 @@ import numpy as np
 import pytest
 
 from pyptx_ir.syntax import decode, parse
-from pyptx_sim import Uninitialised, run
+from pyptx_sim import Mapped, Uninitialised, run
 
-from .compiled import blocks, clang, floats, integers, maps, products
+from .compiled import blocks, clang, floats, hopper, integers, maps, products
 from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS, *clang.ROWS, *products.ROWS)
+ROWS: tuple[Row, ...] = (
+    *maps.ROWS,
+    *blocks.ROWS,
+    *integers.ROWS,
+    *floats.ROWS,
+    *clang.ROWS,
+    *products.ROWS,
+    *hopper.ROWS,
+)
 SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 5
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
@@ -99,6 +108,8 @@ CASES = shared_out(EVERY)
 
 
 def fresh(value: Any) -> Any:
+    if isinstance(value, Mapped):
+        return replace(value, array=value.array.copy())
     if isinstance(value, Fresh):
         return Uninitialised(np.zeros(value.shape, value.dtype))
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -126,7 +137,9 @@ def test_a_compiled_kernel_computes_what_its_source_says(row: Row, path: Path, e
     assert {finding.rule for finding in result.findings} - asked.tolerated == asked.found, result.findings
     for number, expected in asked.expected.items():
         found = args[number]
-        compare(found.array if isinstance(found, Uninitialised) else found, expected, fast=".fast." in path.name)
+        compare(
+            found.array if isinstance(found, Mapped | Uninitialised) else found, expected, fast=".fast." in path.name
+        )
     assert result.printed == asked.printed
 
 
