@@ -70,7 +70,7 @@ def test_it_runs_by_itself(name: str, capsys: pytest.CaptureFixture[str]) -> Non
     ("right", "edited", "wanted"),
     [
         ("inc.sync.aligned.u32(240)", "inc.sync.aligned.u32(232)", ["setmaxnreg.inc.sync.aligned.u32 232;"]),
-        ("test(), step, steps)", "test(), step, columns)", ["setp.lt.s32"]),
+        ("less(step, steps)", "less(step, columns)", ["setp.lt.s32"]),
         ("EMPTY = 212992, 213016", "EMPTY = 212992, 213032", ["add.s32"] * 6),
     ],
     ids=["a constant", "the bound of a loop", "a place in shared memory"],

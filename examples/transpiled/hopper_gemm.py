@@ -58,6 +58,13 @@ def test() -> reg.Reg:
     return reg.scalar(pred)
 
 
+def less(a: reg.Reg, b: reg.Reg) -> reg.Reg:
+    """Emit setp.lt.s32 into a new predicate."""
+    answer = test()
+    ptx.inst.setp.lt.s32(answer, a, b)
+    return answer
+
+
 def add(a: reg.Reg, b: reg.Reg | int) -> reg.Reg:
     """Return a sum."""
     return ptx.inst.add.s32(word(), a, b)
@@ -186,13 +193,13 @@ def produce(params: tuple[str, ...], shape: tuple[reg.Reg, ...], maps: tuple[reg
     ptx.inst.mov.u32(stage, 0)
     a_map, b_map = (ptx.inst.cvta.param.u64(reg.scalar(b64), each) for each in maps[:2])
     ptx.inst.mov.u32(phase, stage)
-    with ptx.loop(pred=lambda: ptx.inst.setp.lt.s32(test(), number, tiles)):
+    with ptx.loop(pred=lambda: less(number, tiles)):
         with ptx.if_(~ptx.inst.setp.lt.s32(test(), depth, 1)):
             column, *place = tile_column(number, band, rows)
             row = tile_row(*place)
             k, step = word(), word()
             ptx.inst.mov.u32(step, ptx.inst.mov.u32(k, 0))
-            with ptx.loop(pred=lambda: ptx.inst.setp.lt.s32(test(), step, steps)):
+            with ptx.loop(pred=lambda: less(step, steps)):
                 ptx.pragma("nounroll")
                 offset = shl(stage, 3)
                 base = ptx.inst.mov.u32(word(), memory)

@@ -13,7 +13,7 @@ empty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -247,7 +247,7 @@ def product(*params: str) -> None:
     ptx.inst.ret()
 
 
-def fields(array: NDArray[np.generic]) -> list[object]:
+def fields(array: NDArray[np.generic]) -> list[Any]:
     """Return what numba passes for an array."""
     return [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
 

@@ -102,7 +102,8 @@ def maps_of(params: tuple[str, ...]) -> Maps:
 def advance(stage: Reg) -> Reg:
     """Emit 3 instructions: go on in the ring; return whether it began again."""
     following, around = plus(stage, 1), reg.scalar(pred)
-    ptx.inst.selp.b32(stage, 0, following, ptx.inst.setp.gt.s32(around, following, STAGES - 1))
+    ptx.inst.setp.gt.s32(around, following, STAGES - 1)
+    ptx.inst.selp.b32(stage, 0, following, around)
     return around
 
 
