@@ -8,6 +8,9 @@ What was cleaned: registers have names; the softmax of a thread's two rows, desc
 steps of a product are functions and loops (`triton_parts.py`); `.loc`, debugging sections and comments are gone, which
 `pyptx diff` compares only with `--debug`. Otherwise the diff of the source and `module.ptx()` is empty.
 
+With `checks="all"` the simulator finds what Triton left out, in its PTX as in this: no fence is between the
+`mbarrier.init` of the barrier of Q and the copy that arrives there.
+
     python examples/transpiled/triton_attention.py
 """
 
