@@ -6,7 +6,7 @@ and checked: what ptxas accepts has no error (`checks`). A few dozen of each whe
     python -m tests.wild                       the wheels of `WHEELS`, at most 100 modules of each
     python -m tests.wild --all                 every module of them
     python -m tests.wild xgboost==3.2.0 …      these wheels
-    … --transpile                              nothing but that
+    … --only laws --only checks                these parts, of laws, checks, rebuilding and transpiling
     … --jobs 1                                 so many processes that transpile (default: 2)
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
@@ -21,12 +21,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .checks import Checked, check
-from .laws import judge
+from .laws import Outcome, judge
 from .rebuilding import Rebuilt, rebuild
 from .transpiling import Work, chosen, machine_code, transpile_all
 from .wheels import FetchError, Sample, fetch, take
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WHEELS = (
     "bitsandbytes==0.50.2",
@@ -51,6 +55,7 @@ WHEELS = (
     "xformers==0.0.35",
     "xgboost==3.2.0",
 )
+PARTS = ("laws", "checks", "rebuilding", "transpiling")
 LIMIT = 100
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,8 +75,12 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
         return 1
     sample = take(wheel, None if options.all else options.limit)
     say(described(wheel, sample))
-    faults = transpilings(sample, options.jobs)
-    return faults if options.transpile else faults + report(sample, options.keep)
+    if not sample.modules:
+        say("  a wheel without PTX proves nothing: name another version")
+        return 1
+    parts = options.only or PARTS
+    faults = report(sample, parts, options.keep) if set(parts) - {"transpiling"} else 0
+    return faults + (transpilings(sample, options.jobs) if "transpiling" in parts else 0)
 
 
 def described(wheel: Path, sample: Sample) -> str:
@@ -83,34 +92,33 @@ def described(wheel: Path, sample: Sample) -> str:
     return line
 
 
-def report(sample: Sample, keep: Path | None) -> int:
-    """Hold the laws on every module of a sample, and check it; print figures and return the number of faults."""
-    faults = 0
-    size = parsing = emitting = 0.0
-    checked: list[Checked] = []
-    rebuilt: list[Rebuilt] = []
+def report(sample: Sample, parts: Sequence[str], keep: Path | None) -> int:
+    """Hold the laws on every module of a sample, check and rebuild it; print figures, and return the number of faults.
+
+    A module with errors that ptxas finds too is rebuilt without checks, so rebuilding needs those.
+    """
+    judged, checked, rebuilt, faults = list[Outcome](), list[Checked](), list[Rebuilt](), 0
     for module in sample.modules:
         name = f"{module.file}#{module.digest[:12]}"
-        outcome = judge(module.text, name)
-        verdict = check(module.text, name)
-        checked.append(verdict)
-        rebuilt.append(rebuild(module.text, name, unchecked=verdict.refused or verdict.retired))
-        size += len(module.text) / 1e6
-        parsing += outcome.parsing
-        emitting += outcome.emitting
-        for fault in filter(None, (outcome.fault, verdict.fault, rebuilt[-1].fault)):
-            faults += 1
+        if "laws" in parts:
+            judged.append(judge(module.text, name))
+        if {"checks", "rebuilding"} & set(parts):
+            checked.append(check(module.text, name))
+        if "rebuilding" in parts:
+            unchecked = checked[-1].refused or checked[-1].retired
+            rebuilt.append(rebuild(module.text, name, unchecked=unchecked))
+        found = [outcomes[-1].fault for outcomes in (judged, checked, rebuilt) if outcomes and outcomes[-1].fault]
+        for fault in found:
             say(f"  {module.file} {module.digest[:12]}: {fault}")
-            if keep is not None:
-                keep.mkdir(parents=True, exist_ok=True)
-                (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
-    rates = f"parsed at {size / (parsing or 1e-9):.1f} MB/s, emitted at {size / (emitting or 1e-9):.0f} MB/s"
-    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults; {rates}")
-    say(f"  {checks(checked, size)}")
-    say(f"  {rebuildings(rebuilt, size)}")
-    if not sample.modules:
-        say("  a wheel without PTX proves nothing: name another version")
-        return 1
+        faults += len(found)
+        if found and keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
+    size = sum(len(module.text) for module in sample.modules) / 1e6
+    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults")
+    for line in (laws(judged, size), checks(checked, size), rebuildings(rebuilt, size)):
+        if line:
+            say(f"  {line}")
     return faults
 
 
@@ -137,23 +145,31 @@ def transpilings(sample: Sample, jobs: int) -> int:
     return len(faults)
 
 
+def laws(judged: list[Outcome], size: float) -> str:
+    """Return the line that says how fast the modules are read and written; empty if they weren't."""
+    parsing = sum(one.parsing for one in judged) or 1e-9
+    emitting = sum(one.emitting for one in judged) or 1e-9
+    return f"parsed at {size / parsing:.1f} MB/s, emitted at {size / emitting:.0f} MB/s" if judged else ""
+
+
 def checks(checked: list[Checked], size: float) -> str:
-    """Return the line that says what the checks found."""
+    """Return the line that says what the checks found; empty if there were none."""
     wrong = [one for one in checked if one.errors]
     refused = sum(one.refused for one in wrong)
     seconds = sum(one.seconds for one in checked)
     warnings = sum(one.warnings for one in checked)
     line = f"checked at {size / (seconds or 1e-9):.1f} MB/s: {len(wrong)} modules with errors"
-    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings"
+    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings" if checked else ""
 
 
 def rebuildings(rebuilt: list[Rebuilt], size: float) -> str:
-    """Return the line that says what the modules are when they are written by hand."""
+    """Return the line that says what the modules are when they are written by hand; empty if they weren't."""
     statements = sum(one.statements for one in rebuilt)
     deviating = sum(one.deviating for one in rebuilt)
     seconds = sum(one.seconds for one in rebuilt)
     share = 100 * deviating / (statements or 1)
-    return f"rebuilt at {size / (seconds or 1e-9):.1f} MB/s: {share:.1f} % of {statements} statements deviate"
+    line = f"rebuilt at {size / (seconds or 1e-9):.1f} MB/s: {share:.1f} % of {statements} statements deviate"
+    return line if rebuilt else ""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -161,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--transpile", action="store_true")
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=LIMIT)
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")
