@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.wild.rebuilding import Rebuilt, rebuild, run
+from tests.wild.work import Work
 
 from pyptx_ir.syntax import decode, encode, nodes, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
@@ -47,7 +48,8 @@ def some(folder: str, turn: int) -> list[Path]:
 
 @cache
 def rebuilt(folder: str) -> dict[str, Rebuilt]:
-    return {path.name: rebuild(path.read_bytes(), path.name, unchecked=is_refused(path)) for path in some(folder, 1)}
+    work = [Work(path.read_bytes(), path.name, is_refused(path)) for path in some(folder, 1)]
+    return {one.name: rebuild(one) for one in work}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
