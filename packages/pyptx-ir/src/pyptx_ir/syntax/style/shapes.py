@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Instruction, Label, Loc, RegisterDeclaration, SectionData
 from pyptx_ir.syntax.style.items import opcode_number
-from pyptx_ir.syntax.style.tokens import cut, erased, same_tokens, word_kind
+from pyptx_ir.syntax.style.tokens import cut, erased, same_tokens, word_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,13 +33,13 @@ _DIGITS = b"0123456789"
 class Shape:
     """What a spelling has between its words, and what its canonical text has between the same words.
 
-    `form` is the first as a `%`-format, `opcode` the number of the word that is one; `words` are those of one statement
-    of this shape.
+    `form` is the first as a `%`-format, `opcode` the number of the word that is one; where none is, `kinds` are those
+    of the words.
     """
 
     spelt: tuple[str, ...]
     canonical: tuple[str, ...]
-    words: tuple[str, ...]
+    kinds: tuple[str, ...] | None
     form: str
     opcode: int | None
 
@@ -81,11 +81,12 @@ class Shapes:
         if not same_tokens(canonical, parts):
             return None
         spelt, opcode = tuple(parts[::2]), opcode_number(item)
-        key = item.kind, item.name, spelt, None if opcode is not None else tuple(map(word_kind, parts[1::2]))
+        kinds = word_kinds(parts[1::2], opcode)
+        key = item.kind, item.name, spelt, kinds
         shape = self._made.get(key)
         if shape is None:
             form = "%s".join([text.replace("%", "%%") for text in spelt])
-            shape = self._made[key] = Shape(spelt, tuple(canonical[::2]), tuple(canonical[1::2]), form, opcode)
+            shape = self._made[key] = Shape(spelt, tuple(canonical[::2]), kinds, form, opcode)
         return shape
 
 
