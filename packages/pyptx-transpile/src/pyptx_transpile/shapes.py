@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import nodes
@@ -199,19 +198,52 @@ class Shapes:
     def __init__(self, names: Names) -> None:
         """Read names as a body declares them."""
         self._names = names
-        self._types = Rewriting(names, _type)
+        self._known: defaultdict[int, dict[int, Hashable]] = defaultdict(dict)
 
     def shape(self, at: int) -> Hashable:
         """Return what is equal for instructions of one shape; registers of inner scopes are part of it."""
-        return self._names.body.branch(at).opcode, self._types.parts(at)
+        node = self._names.body.branch(at)
+        named = None if node.guard is None else self._guard(node.guard, at)
+        if node.opcode[0] in _FIXED:
+            return node.opcode, named, tuple([self._operand(each, at, fixed=True) for each in node.operands])
+        known = self._known[self._names.body.scopes[at]]  # an operand that stands twice in a tree is one object
+        shapes: list[Hashable] = []
+        for operand in node.operands:
+            shape = known.get(id(operand))
+            if shape is None:
+                shape = known[id(operand)] = self._operand(operand, at)
+            shapes.append(shape)
+        return node.opcode, named, tuple(shapes)
 
+    def _guard(self, guard: nodes.Guard, at: int) -> Hashable:
+        register = self._register(guard.register, at)
+        return guard if register is None else (register, guard.negated)
 
-@cache
-def _placeholder(kind: str) -> tree.Operand:
-    return tree.Symbol(f".{kind}")
+    def _register(self, name: str, at: int) -> Hashable | None:
+        """Return the type of a register, or an inner scope's register itself; None for what is no register."""
+        declared = self._names.register(name, at)
+        if declared is None:
+            return None
+        return tree.Register(name) if declared.is_inner else declared.type
 
-
-def _type(leaf: Leaf) -> tree.Operand:
-    if leaf.declared is not None and leaf.declared.is_inner:
-        return leaf.operand
-    return _placeholder(leaf.type)
+    def _operand(self, operand: tree.Operand, at: int, *, fixed: bool = False) -> Hashable:
+        """Return an operand with the types of its leaves in their places; `fixed` symbols are no leaves."""
+        match operand:
+            case tree.Register(name) | tree.Symbol(name):
+                if (kind := self._register(name, at)) is not None:
+                    return kind
+                is_fixed = fixed or isinstance(operand, tree.Register) or self._names.is_inner(name, at)
+                return operand if is_fixed else SYMBOL
+            case tree.Immediate():
+                return NUMBER
+            case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
+                pass
+            case tree.Pair(first, second):
+                parts = first, second
+            case tree.Address(base, offset):
+                parts = (base,) if offset is None else (base, offset)
+            case tree.Negated(inner) | tree.Unified(inner):
+                parts = (inner,)
+            case _:
+                return operand
+        return operand.__class__, tuple([self._operand(each, at, fixed=fixed) for each in parts])

@@ -7,7 +7,7 @@ an instruction may be the last expressions before it, in their order.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -110,37 +110,37 @@ class Trees:
 
 def _used_once(body: Body) -> set[str]:
     """Return the registers that one instruction writes and one other reads."""
-    writes: Counter[str] = Counter()
-    uses: Counter[str] = Counter()
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is None:
+    writes: defaultdict[str, int] = defaultdict(int)
+    uses: defaultdict[str, int] = defaultdict(int)
+    for item in body.items[body.start : body.end]:
+        node = item.node
+        if not isinstance(node, nodes.Instruction):
             continue
         if node.guard is not None:
             uses[node.guard.register] += 1
-        for number, operand in enumerate(node.operands):
-            names = list(registers(operand))
-            uses.update(names)
-            if number == 0 and isinstance(operand, tree.Register):
-                writes.update(names)
+        if node.operands and isinstance(node.operands[0], tree.Register):
+            writes[node.operands[0].name] += 1
+        for operand in node.operands:
+            for name in registers(operand):
+                uses[name] += 1
     return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
 
 
-def registers(operand: tree.Operand) -> Iterator[str]:
-    """Yield the names of registers in an operand, in the order of the text."""
+def registers(operand: tree.Operand) -> tuple[str, ...]:
+    """Return the names of registers in an operand, in the order of the text."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
-            yield name
+            return (name,)
+        case tree.Immediate():
+            return ()
         case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
-            for part in parts:
-                yield from registers(part)
+            return tuple([name for part in parts for name in registers(part)])
         case tree.Pair(first, second):
-            yield from registers(first)
-            yield from registers(second)
+            return registers(first) + registers(second)
         case tree.Address(base=inner) | tree.Negated(inner) | tree.Unified(inner):
-            yield from registers(inner)
+            return registers(inner)
         case _:
-            return
+            return ()
 
 
 def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
