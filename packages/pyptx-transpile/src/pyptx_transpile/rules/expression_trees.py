@@ -17,7 +17,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
     from pyptx_transpile.rows import Body
     from pyptx_transpile.spelling import Operations
@@ -76,7 +76,7 @@ class Trees:
                 done.append(None)
                 continue
             one = self._alone(at, node, turn=turn)
-            if not self._body.deviates(at):
+            if self._is_taken(done) and not self._body.deviates(at):
                 self._take_in(one, node, done, turn=turn)
             done.append(one)
         return done
@@ -90,13 +90,17 @@ class Trees:
         width = len(" + ") + sources if operator else call_width(node, turn=turn)
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
+    def _is_taken(self, done: Sequence[Tree | None]) -> bool:
+        """Tell whether the last statement may stand inside of another one."""
+        return bool(done) and done[-1] is not None and done[-1].result in self._once
+
     def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None], *, turn: bool) -> None:
         """Write the last statements into a new one, as many as are its sources in their order."""
         sources = list(places_of_sources(node))
         taken: list[Tree] = []
-        while done and sources:
+        while sources and self._is_taken(done):
             last = done[-1]
-            if last is None or last.result is None or last.result not in self._once or last.result not in sources:
+            if last is None or last.result is None or last.result not in sources:
                 break
             wider = one.width + last.width - register_width(last.result, turn=turn) + len("()")
             if wider > _WIDEST or one.size + last.size > _MOST_INSTRUCTIONS:
