@@ -6,8 +6,9 @@ Most cases are right with the rules that there are already; only the names of th
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 _WORTH = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+@value
+class Case(Value):
     """What stood so many `times` in one place.
 
     `keys` are the names that it may be looked up under, the closest first; `texts` those that would be right there,

@@ -117,7 +117,9 @@ def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:
     for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         for gap in gaps(shape.canonical, shape.spelt, shape.kinds, shape.opcode):
             found[name, kind, gap] += times
+    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # what any rule is about
     return [
         Case((f"{name}\n{pair}", f"{kind}\n{pair}"), (gap, None) if gap == usual else (gap,), times)
         for (name, kind, (pair, usual, gap)), times in found.items()
+        if (kind, pair) in unusual
     ]

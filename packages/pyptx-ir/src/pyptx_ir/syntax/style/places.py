@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Loc
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,8 +25,8 @@ _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@value
+class Context(Value):
     """What a lead may repeat: the item behind it, the one before, the line that it begins on, the names of files."""
 
     item: Item
@@ -113,16 +114,17 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
     if not plain or "//" not in lead:
         return
     before, newline, indent = lead.rpartition("\n")
-    repeated = [_repeated(before, context, _PLACES)]
+    repeated = [before, _repeated(before, context, _PLACES)]
     if isinstance(context.before.node, Loc):
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
-    for text in dict.fromkeys(
-        [*repeated, _MARGIN.sub(MARGIN, before), *[_MARGIN.sub(MARGIN, each) for each in repeated]]
-    ):
-        if text != before and (MARGIN not in text or filled(text + newline + indent, context) == lead):
-            yield text + newline + indent
-            if plain[1:]:
-                yield text + newline + INDENT
+    ways = list(dict.fromkeys(repeated))
+    wide = _MARGIN.sub(MARGIN, before)
+    if wide != before and filled(wide + newline + indent, context) == lead:  # and so does it with other places
+        ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
+    for text in ways[1:]:
+        yield text + newline + indent
+        if plain[1:]:
+            yield text + newline + INDENT
 
 
 def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
