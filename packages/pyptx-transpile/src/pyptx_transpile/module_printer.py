@@ -48,7 +48,7 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Words that are no attributes, outside of strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
-_NO_TYPES = "ptx.inst."  # no operand of an instruction is one
+_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.written(")  # of whose arguments none is one
 _TABLE = 2  # lines of a section in a row that are said together
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
@@ -249,11 +249,12 @@ class ModulePrinter:
             page.line(line)
         page.line("")
         written = [line for part in parts for line in part.page.lines]
-        if any("partial(" in line for line in written):
+        mentioned = _mentioned(written, ("partial(", "ptx.", "reg."))
+        if "partial(" in mentioned:
             page.line("from functools import partial")
             page.line("")
         page.line("import pyptx")
-        names = [name for name in ("ptx", "reg") if any(f"{name}." in line for line in written)]
+        names = [name for name in ("ptx", "reg") if f"{name}." in mentioned]
         if names:
             page.line(f"from pyptx import {', '.join(names)}")
         page.line("from pyptx.emitter import Style")
@@ -300,6 +301,12 @@ class ModulePrinter:
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
         alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """Return the texts that lines have somewhere."""
+    whole = "\n".join(lines)
+    return {text for text in texts if text in whole}
 
 
 def _lines(lines: Iterable[str]) -> Page:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.nodes import Instruction, Loc
@@ -37,8 +38,14 @@ Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The items of a region, a lead and a spelling with `%s` for each word, and the trivia behind the last."""
+    """The items of a region, a lead and a spelling with `%s` for each word, and the trivia behind the last.
 
+    `first` is the name of the first item; a text that is not `sound` has errors.
+    """
+
+    text: str
+    first: str
+    sound: bool
     signatures: tuple[Signature, ...]
     leads: tuple[str, ...]
     forms: tuple[str, ...]
@@ -73,9 +80,9 @@ class Matcher:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
         self._names: set[str] = set()
         for text in texts:
-            template, name = _read(text)
+            template = _read(text)
             self._first[template.signatures[0]].append(template)
-            self._names.add(name)
+            self._names.add(template.first)
 
     def matches(self, row: Sequence[Item]) -> dict[int, Template]:
         """Return the templates by the items that their regions begin at; of several, the longest."""
@@ -117,13 +124,16 @@ def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, 
     )
 
 
-def _read(text: str) -> tuple[Template, str]:
-    """Return a template and the name of its first item."""
-    module, _ = parse_recovering(text)
+@lru_cache(maxsize=1 << 10)
+def _read(text: str) -> Template:
+    """Return a template; learning a style and writing with it ask for each several times."""
+    module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
     leads = tuple([item.lead or "" for item in row])
-    return Template(tuple(map(signature, row)), leads, forms, end.lead or ""), row[0].name
+    return Template(
+        text, row[0].name if row else "", not errors, tuple(map(signature, row)), leads, forms, end.lead or ""
+    )
 
 
 def _form(item: Item) -> str:
@@ -224,12 +234,11 @@ def _is_worth_it(signatures: tuple[Signature, ...], times: int, total: int) -> b
 
 def _right(texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region]) -> tuple[str, ...]:
     """Drop the templates that take more for theirs than is."""
-    score: Counter[Template] = Counter()
-    read = {_read(text)[0]: text for text in texts}
+    score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(row).items():
         region = begins.get(at)
-        score[template] += 1 if region is not None and _spelt(row, region, template) else -1
-    return tuple([text for template, text in read.items() if score[template] > 0])
+        score[template.text] += 1 if region is not None and _spelt(row, region, template) else -1
+    return tuple([text for text in texts if score[text] > 0])
 
 
 def _spelt(row: Sequence[Item], region: Region, template: Template) -> bool:
@@ -250,8 +259,8 @@ def _is_spelt(item: Item, form: str) -> bool:
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
     """Tell whether a template means what it was made from."""
-    module, errors = parse_recovering(text)
-    return not errors and tuple(map(signature, items(module)))[:-1] == signatures
+    template = _read(text)
+    return template.sound and template.signatures == signatures
 
 
 def _erased(row: Sequence[Item], region: Region, *, broad: bool) -> str | None:

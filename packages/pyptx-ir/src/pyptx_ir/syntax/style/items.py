@@ -61,10 +61,6 @@ class Item:
         """Take the names of what stands in inline assembly: there, its author's habits hold, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
-    def usual_lead(self) -> str:
-        """Return the lead where no style says anything."""
-        return _USUAL_LEADS.get(self.name, USUAL_LEAD)
-
 
 _USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
@@ -108,6 +104,11 @@ def items(tree: Module | Statement) -> Iterator[Item]:
         elif name == "call":
             calls += 1
         last = name
+
+
+def usual_lead(name: str) -> str:
+    """Return the lead of an item of this name where no style says anything."""
+    return _USUAL_LEADS.get(name, USUAL_LEAD)
 
 
 def opcode_number(item: Item) -> int | None:
