@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.deviations import differences
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, BEGIN, MARK, Matcher, Part, laid, still_inside, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items
-from pyptx_ir.syntax.style.places import Context, abstracted
+from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.syntax.style.places import Context, abstracted, repeats
 from pyptx_ir.syntax.style.shapes import Shape, Shapes
 from pyptx_ir.syntax.style.style import Style
 from pyptx_ir.syntax.style.tokens import pairs
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit.
+# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit,
+# unless it repeats what stands around it, or is what a known compiler does.
 _WORTH = 2
 # How many of the names of a lead, and of a gap, are closer than the kinds of statements.
 _CLOSER_LEADS, _CLOSER_GAPS = 3, 1
@@ -85,7 +89,8 @@ def _elected(cases: Counter[_Case], closer: int) -> dict[str, str]:
     for level in reversed(range(depth)):
         groups: defaultdict[str, list[tuple[_Case, int]]] = defaultdict(list)
         for case, times in cases.items():
-            if level < closer or not case[2]:
+            is_last = case[0][level] not in case[0][level + 1 :]  # what has no closer name has its rule already
+            if is_last and (level < closer or not case[2]):
                 groups[case[0][level]].append((case, times))
         for key, group in groups.items():
             _settle(key, group, rules, least=_WORTH if level < closer else 1, last=level == depth - 1)
@@ -94,7 +99,7 @@ def _elected(cases: Counter[_Case], closer: int) -> dict[str, str]:
 
 def _settle(key: str, group: Sequence[tuple[_Case, int]], rules: dict[str, str], *, least: int, last: bool) -> None:
     wrong = sum([times for (keys, texts, _), times in group if _rule(keys, rules) not in texts])
-    if wrong < least:  # what no text can be right for
+    if not wrong:
         return
     votes: Counter[str | None] = Counter()
     right = -wrong
@@ -106,9 +111,24 @@ def _settle(key: str, group: Sequence[tuple[_Case, int]], rules: dict[str, str],
         del votes[None]  # only where there is no rule at all can none be best
     if not votes:
         return
-    best = max(votes, key=lambda text: (votes[text], text is None, -len(text or ""), text or ""))
-    if best is not None and votes[best] - right >= (least if best.isspace() or not best else _WORTH):
+    best = max(votes, key=lambda text: (votes[text], text is None, repeats(text), -len(text or ""), text or ""))
+    if best is not None and votes[best] - right >= _least(key, best, least):
         rules[key] = best
+
+
+def _least(key: str, text: str, usual: int) -> int:
+    """Return how many deviations a rule must save."""
+    if (key, text) in _known_rules() or repeats(text):
+        return 1
+    return usual if text.isspace() or not text else _WORTH
+
+
+@cache
+def _known_rules() -> frozenset[tuple[str, str]]:
+    """Return what compilers are known to do, by the names of rules: once is enough to tell it."""
+    leads = (pair for style in KNOWN.values() for pair in style.leads.items())
+    gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
+    return frozenset([*leads, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])
 
 
 def _rule(keys: Iterable[str], rules: Mapping[str, str]) -> str | None:
@@ -122,9 +142,11 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
     """Count what stands in front of items, and let those in inline assembly enter it."""
     found: Counter[_Lead] = Counter()
     cases: Counter[_Case] = Counter()
-    before, inside = BEFORE, False
+    before, inside, counts = BEFORE, False, Counts()
     for at, item in enumerate(row):
         part, lead = parts.get(at), item.lead or ""
+        counts.enter(item)
+        counts.leave(lead)
         front, behind, own = before, item, lead
         if part is not None:
             front, behind = part.before, part.stands_for
