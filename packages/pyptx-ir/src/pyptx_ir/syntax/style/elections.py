@@ -6,14 +6,18 @@ Most cases are right with the rules that there are already; only the names of th
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.syntax.style.places import repeats
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit.
+# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit,
+# unless it repeats what stands around it, or is what a known compiler does.
 _WORTH = 2
 
 
@@ -41,9 +45,13 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
     depth = max((len(case.keys) for case in cases), default=0)
     for level in reversed(range(depth)):
         least = _WORTH if level < closer else 1
-        heard = [at for at, case in enumerate(cases) if level < closer or not case.begins_asm]
-        for key, group in _wrong(cases, heard, given, level, least).items():
-            best = _best([(cases[at], given[at]) for at in group], least, last=level == depth - 1)
+        heard = [
+            at
+            for at, case in enumerate(cases)
+            if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
+        ]  # where no name is closer, there is a rule already
+        for key, group in _wrong(cases, heard, given, level).items():
+            best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
                 continue
             rules[key] = best
@@ -53,15 +61,10 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 
 
 def _wrong(
-    cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int, least: int
+    cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return, by their names at a level, the cases of the names under which `least` are wrong as things stand."""
-    wrong: defaultdict[str, int] = defaultdict(int)
-    for at in heard:
-        case = cases[at]
-        if given[at] not in case.texts:
-            wrong[case.keys[level]] += case.times
-    doubtful = {key for key, times in wrong.items() if times >= least}
+    """Return, by their names at a level, the cases of the names under which one is wrong as things stand."""
+    doubtful = {cases[at].keys[level] for at in heard if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
         for at in heard:
@@ -71,7 +74,7 @@ def _wrong(
     return groups
 
 
-def _best(group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -> str | None:
+def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -> str | None:
     """Return the text that is right for most of the cases, if that is worth a rule, and better than what is given."""
     votes: defaultdict[str | None, int] = defaultdict(int)
     right = 0
@@ -82,15 +85,29 @@ def _best(group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -
     if not last:
         votes.pop(None, None)  # only where there is no rule at all can none be best
     most = max(votes.values(), default=0)
-    if most - right < least:
+    if most <= right:
         return None
     best = max([text for text, count in votes.items() if count == most], key=_simplicity)
-    is_worth_it = best is not None and (not best or best.isspace() or most - right >= _WORTH)
-    return best if is_worth_it else None
+    return best if best is not None and most - right >= _least(key, best, least) else None
 
 
-def _simplicity(text: str | None) -> tuple[bool, int, str]:
-    return text is None, -len(text or ""), text or ""
+def _least(key: str, text: str, usual: int) -> int:
+    """Return how many deviations a rule must save."""
+    if (key, text) in _known_rules() or repeats(text):
+        return 1
+    return usual if text.isspace() or not text else _WORTH
+
+
+@cache
+def _known_rules() -> frozenset[tuple[str, str]]:
+    """Return what compilers are known to do, by the names of rules: once is enough to tell it."""
+    leads = (pair for style in KNOWN.values() for pair in style.leads.items())
+    gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
+    return frozenset([*leads, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])
+
+
+def _simplicity(text: str | None) -> tuple[bool, bool, int, str]:
+    return text is None, repeats(text), -len(text or ""), text or ""
 
 
 def _rule(keys: Iterable[str], rules: Mapping[str, str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.deviations import differences
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.elections import Case, elected
@@ -75,9 +76,11 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
     """Count what stands in front of items, and let those in inline assembly enter it."""
     found: Counter[_Lead] = Counter()
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
-    before, inside = BEFORE, False
+    before, inside, counts = BEFORE, False, Counts()
     for at, item in enumerate(row):
         part, lead = parts.get(at), item.lead or ""
+        counts.enter(item)
+        counts.leave(lead)
         front, behind, own = before, item, lead
         if part is not None:
             front, behind = part.before, part.stands_for

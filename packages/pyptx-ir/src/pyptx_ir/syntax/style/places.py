@@ -59,7 +59,7 @@ def _location(context: Context, *, folder: bool = True, caller: bool = True) -> 
 
 def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
     name = path.removeprefix("./") if folder else path.rpartition("/")[2]
-    return f"{name}:{line}:{column}" if line else f"{name}:{line}"
+    return f"{name}:{line}:{column}"
 
 
 _PLACES = (
@@ -75,6 +75,14 @@ _PLACES = (
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{location}", "{brief location}"}])
 """What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
+
+
+def repeats(lead: str | None) -> bool:
+    """Tell whether a lead has comments, and each of them has a place."""
+    if lead is None or "{" not in lead:
+        return False
+    comments = lead.split("//")[1:]
+    return bool(comments) and all(any(place.name in each for place in _PLACES) for each in comments)
 
 
 def indented(rule: str, item: Item) -> str:

@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+_SPACES = "const|global|local|param|shared"  # which begin a declaration, as `.reg` does: `.reg.b32 x;`
 # Words with their components and modifiers; floats with a signed exponent and other numbers; strings.
 _REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
-    rf'([A-Za-z_$]{_REST}|[0-9]++(?:\.?[0-9]*+[eE][+-][0-9]++|{_REST})|"[^"\n]*")',
+    rf'((?<=\A\.)(?:reg|{_SPACES})(?=\.)|[A-Za-z_$]{_REST}|[0-9]++(?:\.?[0-9]*+[eE][+-][0-9]++|{_REST})|"[^"\n]*")',
     re.ASCII,
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
 # What stands for a token in the name of a pair: a mark for itself, and these.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
+_ARGUMENTS = ",()"  # the end of a call's arguments, not of its results
 _GLUED = ("%", ".")  # in front of a word: part of it
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -94,15 +96,21 @@ def _pairs(between: tuple[str, ...], kinds: Sequence[str], opcode: int | None) -
                 gap += mark
                 continue
             yield f"{around[-1]}{last} {mark}", gap, mark.replace("%", "%%")
-            if mark in _CLOSING and len(around) > 1:
-                around.pop()
+            closed = around.pop() if mark in _CLOSING and len(around) > 1 else ""
             if mark in _OPENING:
                 around.append(f"{last}{mark}: " if mark == "(" else f"{mark}: ")
-            gap, last = "", mark
+            gap, last = "", _behind(last, mark, closed)
         if word is not None:
             kind = OPCODE if number == opcode else glued or word
             yield f"{around[-1]}{last} {kind}", gap, glued.replace("%", "%%") + "%s"
             last = kind
+
+
+def _behind(last: str, mark: str, closed: str) -> str:
+    """Return what a mark is called in front of the next token: behind a call's arguments, commas are others."""
+    if closed == f"{_ARGUMENTS[:-1]}: ":
+        return _ARGUMENTS
+    return last + mark if last == _ARGUMENTS else mark
 
 
 def word_kind(word: str) -> str:

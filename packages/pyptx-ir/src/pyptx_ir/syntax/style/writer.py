@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.parser import collector_paused
+from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_lead
@@ -55,13 +56,16 @@ class Writer:
         files = file_names(row)
         parts = laid(row, self._regions.matches(row))
         before, before_lead, before_form, inside = BEFORE, "", None, False
+        counts = Counts()
         for at, item in enumerate(row):
+            counts.enter(item)
             part = parts.get(at)
             lead = self._lead(before, item) if part is None else self._region_lead(part)
             if "{" in lead and "{" in (lead := indented(lead, item)):  # which is all that most leads want
                 line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
                 lead = filled(lead, Context(item, before, line, files))
             own = lead if item.lead is None else item.lead
+            counts.leave(own)
             if MARK in own:
                 inside = still_inside(own, inside=inside)
             if inside and part is None:
