@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
-MOST = 3  # modules of a producer, by default
+MOST = 2  # modules of a producer, by default
 LARGEST = 400_000 if EVERYTHING else 60_000  # bytes
-MUTANTS = 12  # of each module
+MUTANTS = 12 if EVERYTHING else 6  # of each module
 DRAWS = 5 * MUTANTS
 
 
