@@ -105,7 +105,8 @@ def modules(draw: st.DrawFn) -> str:
     parts += [f'\n.file {at} "{draw(texts)}"' for at in (1, 2)]
     parts += [draw(variable(name)) for name in variables]
     parts += [draw(function(name, tuple(variables))) for name in functions]
-    if functions and draw(st.booleans()):
+    has_alias = draw(st.booleans())
+    if functions and has_alias:
         parts.append(f"{draw(gaps)}.alias {functions[0]}_too, {functions[0]};")
     sections = draw(st.sampled_from(((), (".debug_str",), (".debug_str", ".debug_info")))) if debug else ()
     parts += [draw(section(name)) for name in sections]
