@@ -36,6 +36,7 @@ _OPEN, _CLOSE = 1, 2  # the shapes of braces
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])", re.ASCII
 )
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
 _KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration, nodes.Loc)
 
 
@@ -93,6 +94,8 @@ class Items:
         item = self.body.items[at]
         if item.kind in {"{", "}"}:
             return "" if self.body.deviates(at) else item.kind
+        if isinstance(item.node, nodes.Label):
+            return self._label(at, item.node.name, numbers)
         declares = item.kind == "RegisterDeclaration" and item.depth == 1
         if declares or not isinstance(item.node, _KINDS) or self.body.jump_at(at) or self.body.deviates(at):
             return ""
@@ -102,6 +105,14 @@ class Items:
             return f"{match[1] or ''}#"
 
         return _NUMBER.sub(taken, item.canonical())
+
+    def _label(self, at: int, name: str, numbers: list[int]) -> str:
+        """Return what a label is that marks a place, without its number."""
+        found = _NUMBERED.fullmatch(name)
+        if found is None or not self.body.marks(at) or self.body.deviates(at):
+            return ""
+        numbers.append(int(found[2]))
+        return f"{found[1]}#:"
 
     def columns(self, start: int, length: int, count: int) -> list[list[int]]:
         """Return each number of a turn as it is in all turns."""
