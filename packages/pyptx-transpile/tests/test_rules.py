@@ -131,10 +131,7 @@ SHAPES = {
     ),
     "out of an if": (
         "@%p1 bra $L3;\n\t@%p2 bra $L1;\n\t@!%p3 bra $L3;\n$L1:\n\tmov.b32 %r1, 2;\n\t@%p2 bra $L1;\n$L3:",
-        (
-            'with ptx.if_(~p[1], label="$L3"):|ptx.if_(~p[2], label="$L1", define_label=False)'
-            '|ptx.break_("$L3", pred=~p[3])'
-        ),
+        'with ptx.if_(~p[1], label="$L3"):|if_(~p[2], label="$L1", define_label=False)|ptx.break_("$L3", pred=~p[3])',
     ),
     "one way or the other": (
         "@%p1 bra $L1;\n\tbra.uni $L2;\n$L1:\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L2:\n\tmov.b32 %r1, 2;\n$L3:",

@@ -66,7 +66,7 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
     if isinstance(expression, Bracketed):
         yield from (f"{margin}{before}{expression.before}(", f"{margin}    {expression.inner}", f"{margin}){behind}")
         return
-    if isinstance(expression, Text) and expression.before and len(expression.pieces) > 1:  # an argument, in its list
+    if isinstance(expression, Text) and expression.before.endswith("=") and len(expression.pieces) > 1:
         first, *others = expression.pieces
         yield f"{margin}{before}{expression.before}{first}"
         yield from (f"{margin}{piece}" for piece in others[:-1])

@@ -19,7 +19,23 @@ if TYPE_CHECKING:
 
 # What printed files import or bind by themselves.
 RESERVED = frozenset(
-    {"SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"}
+    {
+        "SPELLING",
+        "STYLE",
+        "Style",
+        "counted",
+        "counted_2",
+        "counted_3",
+        "k",
+        "module",
+        "partial",
+        "ptx",
+        "pyptx",
+        "reg",
+        "wait",
+        "wait_2",
+        "wait_3",
+    }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
 _NOT_WORDS = re.compile(r"[^A-Za-z0-9_]+")

@@ -37,6 +37,7 @@ _OPEN, _CLOSE = 1, 2  # the shapes of braces
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])", re.ASCII
 )
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration, nodes.Loc)
 
@@ -81,7 +82,7 @@ class Items:
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
         parts: dict[int, tuple[str, tuple[int, ...]]] = {}
         for at in range(self.body.start, self.body.end):
-            text, numbers = _NOTHING if at in owned or not self._is_read(at) else _taken(self.body.items[at], parts)
+            text, numbers = _NOTHING if at in owned else self._read(at, parts)
             self.shapes.append(0 if text == "" else known.setdefault(text, len(known) + 1))
             self.numbers.append(numbers)
         last: dict[int, int] = {}
@@ -90,6 +91,13 @@ class Items:
             self.next_like[at] = last.get(self.shapes[at], len(self.shapes))
             last[self.shapes[at]] = at
 
+    def _read(self, at: int, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:
+        """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
+        item = self.body.items[at]
+        if isinstance(item.node, nodes.Label):
+            return self._label(at, item.node.name)
+        return _taken(item, parts) if self._is_read(at) else _NOTHING
+
     def _is_read(self, at: int) -> bool:
         """Tell whether an item may be in a turn."""
         item = self.body.items[at]
@@ -97,6 +105,13 @@ class Items:
             return not self.body.deviates(at)
         declares = item.kind == "RegisterDeclaration" and item.depth == 1
         return isinstance(item.node, _KINDS) and not (declares or self.body.jump_at(at) or self.body.deviates(at))
+
+    def _label(self, at: int, name: str) -> tuple[str, tuple[int, ...]]:
+        """Return what a label is that marks a place, without its number, and that."""
+        found = _NUMBERED.fullmatch(name)
+        if found is None or not self.body.marks(at) or self.body.deviates(at):
+            return _NOTHING
+        return f"{found[1]}#:", (int(found[2]),)
 
     def columns(self, start: int, length: int, count: int) -> list[list[int]]:
         """Return each number of a turn as it is in all turns."""

@@ -238,11 +238,12 @@ def templates(row: Sequence[Item]) -> tuple[str, ...]:
     files = file_names(row)
     exact = _usual(row, found, files, broad=False)
     rest = [region for region in found if _signatures(row, region) not in exact]
-    wide = [*exact.values(), *_usual(row, rest, files, broad=True).values()]
+    begins = {region.start: region for region in found}
+    wide = _right([*exact.values(), *_usual(row, rest, files, broad=True).values()], row, begins, files)
     matches = Matcher(wide).matches(row)
     left = [each for each in found if each.start not in matches or not _spelt(row, each, matches[each.start], files)]
     narrow = [text for each in left if (text := _of_author(row, each, files)) is not None]
-    return _right(list(dict.fromkeys([*wide, *narrow])), row, {region.start: region for region in found}, files)
+    return _right(list(dict.fromkeys([*wide, *narrow])), row, begins, files)
 
 
 def _signatures(row: Sequence[Item], region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
