@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 # What printed files import or bind by themselves.
 RESERVED = frozenset(
-    {"SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"}
+    {
+        *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
+        *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
+        "descriptor",
+    }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
 _NOT_WORDS = re.compile(r"[^A-Za-z0-9_]+")
