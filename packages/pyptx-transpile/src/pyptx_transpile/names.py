@@ -22,7 +22,7 @@ RESERVED = frozenset(
     {
         *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
-        "descriptor",
+        *("descriptor", "descriptor_2", "descriptor_3"),
     }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
