@@ -17,7 +17,7 @@ from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, DoctorCheck, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Runtime, Semantics, SugarRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,16 @@ def test_rows_of_all_plugins_are_collected_in_order() -> None:
     assert found.instructions() == (FROB, other)
     assert found.instructions_of("acme") == (FROB, other)
     assert found.loaded() == ("a", "b")
+
+
+def test_a_rule_stands_behind_the_one_that_it_names() -> None:
+    def rule(name: str, behind: str | None = None) -> SugarRule:
+        return SugarRule(name, "words", "ptx", "python", lambda _body, _plan: (), behind)
+
+    first = plugin(pyptx_sugar_rules=lambda: (rule("late", "two"), rule("later", "nowhere"), rule("early")))
+    second = plugin(pyptx_sugar_rules=lambda: (rule("one"), rule("two"), rule("three")))
+    names = [each.name for each in plugins(a=first, b=second).sugar_rules()]
+    assert names == ["early", "one", "two", "late", "three", "later"]
 
 
 def test_the_runtime_of_highest_priority_comes_first() -> None:

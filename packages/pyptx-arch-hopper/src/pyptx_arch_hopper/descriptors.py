@@ -16,25 +16,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.stage_addresses import result_type
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.shared_memory.allocations import SharedAddress, SharedAlloc, SharedSlice
 from pyptx_dsl.shared_memory.tiles import CORE_ROWS, SharedTile
 from pyptx_dsl.shared_memory.wgmma_layout import GmmaLayout
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import u32, u64
+from pyptx_dsl.types import BY_NAME, u32, u64
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["FIELD_BITS", "UNIT_BYTES", "advance", "constant_bits", "descriptor_of", "emit_descriptor", "tile_of"]
+__all__ = [
+    "FIELD_BITS",
+    "STEPS",
+    "UNIT_BYTES",
+    "advance",
+    "constant_bits",
+    "descriptor_of",
+    "emit_descriptor",
+    "emit_steps",
+    "tile_of",
+]
 
 UNIT_BYTES = 16
 FIELD_BITS = 14
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
 _MOST = (1 << FIELD_BITS) - 1
 _UNIT_SHIFT = 4
+STEPS: dict[str, tuple[str | int, ...]] = {
+    "add": ("byte_offset",),
+    "and": ("mask",),
+    "shr": (_UNIT_SHIFT,),
+    "bfe": (_UNIT_SHIFT, FIELD_BITS),
+    "cvt": (),
+    "or": ("const_bits",),
+}
+"""Instructions that make a descriptor of an address: what each takes besides what the one before has written."""
 
 
 def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> int:
@@ -74,6 +96,29 @@ def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0
         trace.emit(("cvt", "u64", "u32"), (result, field))
     trace.emit(("or", "b64"), (result, result, constant))
     return result
+
+
+def emit_steps(
+    trace: Trace, base: Reg, steps: str, numbers: tuple[Reg | int, Reg | int, int], temps: Sequence[Reg] | None
+) -> Reg:
+    """Emit the instructions of some opcodes, each of what the one before has written, and return the last result.
+
+    `numbers` are the offset, the mask and the rest of the descriptor. Step `n` writes `temps[n]`, or a new register.
+    """
+    said = dict(zip(("byte_offset", "mask", "const_bits"), numbers, strict=True))
+    opcodes = [tuple(step.split(".")) for step in steps.split()]
+    if temps is not None and len(temps) != len(opcodes):
+        raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", hint="each step writes one")
+    value = base
+    for number, opcode in enumerate(opcodes):
+        if opcode[0] not in STEPS or opcode[-1] not in BY_NAME:
+            hint = f"there are {', '.join(STEPS)}, each with its type"
+            raise OperandError(f"{'.'.join(opcode)!r} is no step to a descriptor", hint=hint)
+        result = trace.fresh(result_type(opcode)) if temps is None else temps[number]
+        more = [said[each] if isinstance(each, str) else each for each in STEPS[opcode[0]]]
+        trace.emit(opcode, (result, value, *more))
+        value = result
+    return value
 
 
 def _start(trace: Trace, base: object, byte_offset: int) -> Reg:

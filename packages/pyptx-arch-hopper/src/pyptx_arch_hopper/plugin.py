@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute, Semantics
+    from pyptx_ir.plugins.rows import LaunchAttribute, Semantics, SugarRule
 
 
 @hookimpl
@@ -49,3 +49,12 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_arch_hopper.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_sugar_rules() -> Sequence[SugarRule]:
+    """Return how the transpiler, which alone asks, says what is of Hopper."""
+    from pyptx_arch_hopper.sugar.descriptors import DESCRIPTOR
+    from pyptx_arch_hopper.sugar.rings import RING
+
+    return RING, DESCRIPTOR

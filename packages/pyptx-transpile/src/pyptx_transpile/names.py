@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -13,28 +14,17 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_transpile.mangled import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Generator, Iterable, Mapping
 
     from pyptx_ir.syntax.operands import Operand
 
 # What printed files import or bind by themselves.
 RESERVED = frozenset(
     {
-        "SPELLING",
-        "STYLE",
-        "Style",
-        "counted",
-        "counted_2",
-        "counted_3",
-        "k",
-        "module",
-        "partial",
-        "ptx",
-        "pyptx",
-        "reg",
-        "wait",
-        "wait_2",
-        "wait_3",
+        *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
+        *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
+        *("counted", "counted_2", "counted_3"),
+        *("descriptor", "descriptor_2", "descriptor_3"),
     }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
@@ -114,6 +104,8 @@ class Registers:
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
         self._variables: list[set[str]] = [set()]
+        self._named: dict[str, str] = {}
+        self._numbered = False
         self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
         """What was printed for operands in this scope, by their identity; valid until something is declared."""
 
@@ -147,6 +139,28 @@ class Registers:
         """Let a name of the function be an expression, whatever it is that it names."""
         self._banks[-1][name] = expression, None
 
+    def name(self, register: str, wanted: str) -> str:
+        """Let a register of the function have a variable of its own from here on; return its name."""
+        variable = self.variable(wanted)
+        self.reserve(variable)  # in scopes behind the one where it is bound, too
+        self._named[register] = variable
+        self._forget()
+        return variable
+
+    @contextmanager
+    def numbered(self) -> Generator[bool]:
+        """Let registers be elements of their banks meanwhile; tell whether any would be something else."""
+        before, self._numbered = self._numbered, True
+        self._forget()
+        yield bool(self._named) and not before
+        self._numbered = before
+        self._forget()
+
+    def _forget(self) -> None:
+        for known, texts in zip(self._known, self.texts, strict=True):
+            known.clear()
+            texts.clear()
+
     def reserve(self, variable: str) -> None:
         """Let no register take the name of a variable that the function uses otherwise."""
         self._variables[0].add(variable)
@@ -164,9 +178,13 @@ class Registers:
         """Return the expression of a register; None if nothing declares it here."""
         known = self._known[-1]
         if name not in known:
-            held = self._held(name)
-            known[name] = None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
+            named = None if self._numbered else self._named.get(name)
+            known[name] = named or self._element(name)
         return known[name]
+
+    def _element(self, name: str) -> str | None:
+        held = self._held(name)
+        return None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
 
     def _held(self, name: str) -> tuple[str, int | None] | None:
         """Return the variable that has a register, and its number if that is a bank."""

@@ -27,14 +27,15 @@ class Row:
         module: nodes.Module,
         row: list[Item] | None = None,
         *,
-        spelled: dict[str, dict[str, str]] | None = None,
+        part_of: Row | None = None,
     ) -> None:
         """Lay the items of a module in a row, or take those that were laid.
 
-        `spelled` is how another one spells operations, of which it is a part.
+        What is `part_of` another one has no spellings and no names of its own.
         """
         self.module = module
-        self._spelled = spelled
+        self._whole = part_of
+        self._spelled: dict[str, dict[str, str]] | None = None
         self._derived: dict[Callable[[Row], object], object] = {}
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
@@ -48,6 +49,8 @@ class Row:
 
     def spelled(self) -> dict[str, dict[str, str]]:
         """Return how the module spells operations on registers of a type, by type and operation."""
+        if self._whole is not None:
+            return self._whole.spelled()
         if self._spelled is None:
             from pyptx_transpile.spelling import spelled
 
@@ -62,7 +65,9 @@ class Row:
         return self._bodies
 
     def derived(self, make: Callable[[Row], T]) -> T:
-        """Return what a function makes of the module, which is made once."""
+        """Return what a function makes of the module, or of the whole that this is a part of, which is made once."""
+        if self._whole is not None:
+            return self._whole.derived(make)
         if make not in self._derived:
             self._derived[make] = make(self)
         return cast("T", self._derived[make])

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from pyptx_arch_hopper.descriptors import advance, constant_bits, descriptor_of, emit_descriptor, tile_of
+from pyptx_arch_hopper.descriptors import (
+    advance,
+    constant_bits,
+    descriptor_of,
+    emit_descriptor,
+    emit_steps,
+    tile_of,
+)
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.matrices import (
     accumulator,
@@ -269,14 +276,27 @@ class Wgmma:
         )
 
     def masked_descriptor(
-        self, smem_addr: Reg, *, byte_offset: int = 0, mask: int = _ADDRESS_MASK, const_bits: int = _MASKED_B128
+        self,
+        smem_addr: Reg,
+        *,
+        byte_offset: Reg | int = 0,
+        mask: Reg | int = _ADDRESS_MASK,
+        const_bits: int = _MASKED_B128,
+        steps: str | None = None,
+        temps: Sequence[Reg] | None = None,
     ) -> Reg:
         """Return a descriptor by hand: `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
 
-        Four instructions (`and`, `shr`, `cvt`, `or`), and one `add` in front for an offset.
+        Four instructions (`and`, `shr`, `cvt`, `or`), and one `add` in front for an offset. `steps` are the opcodes of
+        others that compilers have for the same, in their order: `"add.s64 and.b64 shr.u64 or.b64"`. Each writes one of
+        `temps`, the last one the descriptor, or a new register.
         """
         trace = active("ptx.wgmma.masked_descriptor")
-        start = smem_addr + byte_offset if byte_offset else smem_addr
+        if steps is not None:
+            return emit_steps(trace, smem_addr, steps, (byte_offset, mask, const_bits), temps)
+        if temps is not None:
+            raise OperandError("whose registers are temps=?", hint='say steps= too: "add.s64 and.b64 shr.u64 or.b64"')
+        start = smem_addr if as_integer(byte_offset) == 0 else smem_addr + byte_offset
         field, result = trace.fresh(u32), trace.fresh(u64)
         trace.emit(("and", "b32"), (field, start, mask))
         trace.emit(("shr", "u32"), (field, field, 4))

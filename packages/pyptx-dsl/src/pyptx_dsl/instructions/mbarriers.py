@@ -5,6 +5,7 @@ Manual: "Parallel Synchronization and Communication Instructions: mbarrier".
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl.errors import OperandError
@@ -12,6 +13,7 @@ from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
+from pyptx_dsl.instructions.stage_addresses import BYTES, SHIFTED, emit_address, steps_of
 from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Place, Waiting, WaitOptions, poll_words, spelled
 from pyptx_dsl.registers.operands import AddressOperand, PipeRef, as_integer
 from pyptx_dsl.registers.register import Reg
@@ -21,13 +23,12 @@ from pyptx_dsl.types import u32
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
+__all__ = ["BarrierArray", "BarrierRing", "BarrierSlot", "Mbarrier", "mbarrier"]
 
-_BYTES = 8
 _INIT = InstructionForms("ptx.mbarrier.init", "mbarrier.init")
 _INVAL = InstructionForms("ptx.mbarrier.inval", "mbarrier.inval")
 _CHECK_LAYOUT = InstructionForms("ptx.mbarrier.check_layout", "mbarrier.check_layout")
@@ -190,6 +191,22 @@ class Mbarrier(Arrivals):
         """Return `count` barriers of 8 bytes behind `base` (a register or a symbol) `+ byte_offset`; emit nothing."""
         return BarrierArray(base, byte_offset, count)
 
+    def ring(
+        self,
+        base: object = None,
+        byte_offset: int = 0,
+        *,
+        address: str = SHIFTED,
+        **options: Unpack[WaitOptions],
+    ) -> BarrierRing:
+        """Return the barriers of a ring of stages behind `base + byte_offset`, 8 bytes for each; emit nothing.
+
+        `address` is how the one of a stage is found, as opcodes: `"shl.b32 mov.u32 add.s32 add.s32"` shifts the stage,
+        moves the base to a register, and adds it and then the offset. `options` are those of `wait`, and hold for
+        each wait for one of them.
+        """
+        return BarrierRing(base, byte_offset, steps_of(address), options)
+
 
 def _wait(
     kind: str,
@@ -219,16 +236,17 @@ def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
 class BarrierSlot:
     """One barrier of an array: an address, and the operations on it."""
 
-    __slots__ = ("_base", "byte_offset")
+    __slots__ = ("_base", "_options", "byte_offset")
 
-    def __init__(self, base: object, byte_offset: int) -> None:
-        """Point `byte_offset` bytes behind a register or symbol."""
+    def __init__(self, base: object, byte_offset: int, options: WaitOptions | None = None) -> None:
+        """Point `byte_offset` bytes behind a register or symbol; `options` hold for each `wait` that has no others."""
         self._base = base
+        self._options: WaitOptions = {} if options is None else options
         self.byte_offset = byte_offset
 
     def address_operand(self) -> AddressOperand:
         """Return the address operand; nothing is emitted."""
-        return AddressOperand(self._base, self.byte_offset)
+        return AddressOperand(self._base, self.byte_offset or None)
 
     def addr_reg(self) -> Reg:
         """Return the address in a register: the base itself, or by one `mov` or `add`."""
@@ -249,7 +267,8 @@ class BarrierSlot:
 
     def wait(self, phase: object, *, pred: Reg | None = None, **options: Unpack[WaitOptions]) -> None:
         """Wait for the end of a phase: `try_wait` and `bra` in a loop, or another form of `ptx.mbarrier.wait`."""
-        mbarrier.wait(self.address_operand(), phase, pred=pred, **options)
+        said: WaitOptions = {**self._options, **options}
+        mbarrier.wait(self.address_operand(), phase, pred=pred, **said)
 
     def arrive(self, *, pred: Reg | None = None) -> Reg:
         """Emit `mbarrier.arrive` and return the state."""
@@ -295,14 +314,14 @@ class BarrierArray:
             raise OperandError(
                 f"barrier {idx!r}: there are {self._count}", hint="use .at(register) for a stage in a register"
             )
-        return BarrierSlot(self._base, self._byte_offset + number * _BYTES)
+        return BarrierSlot(self._base, self._byte_offset + number * BYTES)
 
     def at(self, stage: Reg) -> BarrierSlot:
         """Return the barrier of a stage in a register, by one `mad` (and one `mov` if the base is a symbol)."""
         base = BarrierSlot(self._base, 0).addr_reg()
         trace = active("at")
         address = trace.fresh(u32)
-        trace.emit(("mad", "lo", "u32"), (address, stage, _BYTES, base))
+        trace.emit(("mad", "lo", "u32"), (address, stage, BYTES, base))
         return BarrierSlot(address, self._byte_offset)
 
     def init_all(self, count: object, *, pred: Reg | None = None) -> None:
@@ -314,6 +333,30 @@ class BarrierArray:
         """Arrive at each barrier in another block of the cluster, by two instructions (and `addr_reg`) each."""
         for slot in self:
             slot.arrive_remote(cta_id, count, pred=pred)
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierRing:
+    """The barriers of a ring of stages; `.at(register)` is the one of a stage, and says where it lies by `steps`."""
+
+    base: object
+    byte_offset: int
+    steps: tuple[tuple[str, ...], ...]
+    options: WaitOptions
+
+    def at(self, stage: Reg, *, base: object = None, temps: Sequence[Reg] | None = None) -> BarrierSlot:
+        """Return the barrier of a stage, by one instruction for each step.
+
+        `base` is another one than the ring's, `temps` the registers that the steps write, one each, instead of new
+        ones. Raise OperandError for another number of them, and without a base.
+        """
+        start = self.base if base is None else base
+        if start is None:
+            raise OperandError("where does the ring begin?", hint="say base=, here or in ptx.mbarrier.ring")
+        if temps is not None and len(temps) != len(self.steps):
+            raise OperandError(f"{len(temps)} registers for {len(self.steps)} steps", hint="each step writes one")
+        address = emit_address(active("at"), self.steps, start, stage, self.byte_offset, temps)
+        return BarrierSlot(*address, self.options)
 
 
 mbarrier = Mbarrier()

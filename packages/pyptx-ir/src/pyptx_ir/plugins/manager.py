@@ -124,7 +124,13 @@ class Plugins:
 
     def sugar_rules(self) -> tuple[SugarRule, ...]:
         """Return the rules of the transpiler, in the order in which they are asked."""
-        return cast("tuple[SugarRule, ...]", self._rows("pyptx_sugar_rules"))
+        rows = cast("tuple[SugarRule, ...]", self._rows("pyptx_sugar_rules"))
+        ordered = [row for row in rows if row.behind is None]
+        for row in rows:
+            if row.behind is not None:
+                names = [each.name for each in ordered]
+                ordered.insert(names.index(row.behind) + 1 if row.behind in names else len(names), row)
+        return tuple(ordered)
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""

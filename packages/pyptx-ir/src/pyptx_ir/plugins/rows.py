@@ -324,6 +324,9 @@ class SugarRule(Value):
     first; `plan` has those of the rules before it. Claims to one place are alternatives. `before` and `after` are an
     example, of PTX and of the Python for it. Every use is proved by running what was printed, and withdrawn where it
     does not emit its source.
+
+    Rules of plugins are asked in front of those that the transpiler brings, but for one that stands `behind` another:
+    behind `function`, say, it sees what is repeated, and finds its sites in each turn.
     """
 
     name: str
@@ -331,6 +334,7 @@ class SugarRule(Value):
     before: str
     after: str
     find: Callable[[Any, Any], Iterable[Any]]  # Any: Body, Plan and Claim of pyptx_transpile, which the core lacks
+    behind: str | None = None
 
 
 @value

@@ -179,7 +179,7 @@ def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Bo
     statements = _statements(names.body, start, end, rewriting)
     declarations = _declarations(site, given)
     function = nodes.Function("func", "", body=nodes.Block((*declarations, *statements)))
-    row = Row(nodes.Module((function,)), spelled=names.body.row.spelled())
+    row = Row(nodes.Module((function,)), part_of=names.body.row)
     return Body(row, 2 + len(declarations), row.ends[1], declared=2)
 
 

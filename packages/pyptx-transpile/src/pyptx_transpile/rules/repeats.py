@@ -272,6 +272,10 @@ def _claim(start: int, run: Run) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         turns = [printer.apart(slot) for slot in slots]
         loop = looped([turn.unindented() for turn in turns], run.level)
+        if loop is None:  # names of registers have no steps
+            with printer.registers.numbered() as others:
+                turns = [printer.apart(slot) for slot in slots] if others else turns
+            loop = looped([turn.unindented() for turn in turns], run.level)
         if loop is None or (REPEAT.name, start, end) in printer.unrolled:
             _print_all(printer.page, turns)
         else:

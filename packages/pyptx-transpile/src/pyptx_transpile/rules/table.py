@@ -14,6 +14,7 @@ from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
 from pyptx_transpile.rules.ranges import RANGE
+from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.waits import WAIT
@@ -23,5 +24,5 @@ if TYPE_CHECKING:
 
 RULES: tuple[SugarRule, ...] = (
     *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, IF, BLOCK, EXIT, CONDITION),
-    *(REPEAT, FUNCTION, EXPRESSION, NESTED),
+    *(REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
 )

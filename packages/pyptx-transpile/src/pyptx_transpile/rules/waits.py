@@ -6,7 +6,7 @@ What the waits of a module have in common is said once: `wait = partial(ptx.mbar
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.instructions.wait_forms import FORMS, SPACE, WaitOptions
 from pyptx_ir.plugins.rows import SugarRule
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body, Row
     from pyptx_transpile.rules.wait_shapes import Found
 
-__all__ = ["WAIT"]
+__all__ = ["WAIT", "Options", "common", "keywords", "literal"]
+
+Options: TypeAlias = "tuple[tuple[str, object], ...]"
+"""Keywords of `ptx.mbarrier.wait` that are words, names and numbers."""
 
 _USUAL: Mapping[str, object] = {
     "form": "retry",
@@ -49,23 +52,28 @@ _LEAST = 2  # waits that have the same in common, and keywords of it
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each wait."""
     for found in waits(body):
-        yield _claim(found, body.row.derived(_named).get(_common(found)))
+        yield _claim(found, body.row.derived(_named).get(common(found)))
 
 
 def _claim(found: Found, constant: Constant | None) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
-        said = {} if constant is None else dict(_common(found))
-        keywords = {name: value for name, value in _literals(found).items() if name not in said}
-        operands = _more(found, is_number=False)
         arguments: list[Expression] = [_computed(printer, found, name) for name in ("mbar", "phase")]
-        arguments += [f"{name}={_literal(value)}" for name, value in keywords.items()]
-        arguments += [f"{name}={printer.values.expression(value)}" for name, value in operands.items()]
+        arguments += keywords(printer, found, () if constant is None else common(found))
         printer.page.say(call("ptx.mbarrier.wait" if constant is None else constant.name, arguments))
 
     loops = "again:" in FORMS[found.form].steps
     shared = () if constant is None else (constant,)
     return Claim("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops)
+
+
+def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
+    """Return the keywords of a wait, but for those that were `said` elsewhere."""
+    names = {name for name, _ in said}
+    literals = {name: value for name, value in _literals(found).items() if name not in names}
+    operands = _more(found, is_number=False)
+    written = [f"{name}={literal(value)}" for name, value in literals.items()]
+    return [*written, *(f"{name}={printer.values.expression(value)}" for name, value in operands.items())]
 
 
 def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
@@ -92,14 +100,15 @@ def _more(found: Found, *, is_number: bool) -> dict[str, tree.Operand]:
     return {name: value for name, value in more.items() if isinstance(value, tree.Immediate) == is_number}
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
+    """Return the value of a keyword: a word, a name, a number, or several of them."""
     match value:
         case str():
             return quoted(value)
         case tree.Immediate(text):
             return number(text, 0)
         case tuple():
-            return f"({', '.join(map(_literal, cast('tuple[object, ...]', value)))})"
+            return f"({', '.join(map(literal, cast('tuple[object, ...]', value)))})"
         case _:
             return repr(value)
 
@@ -107,21 +116,21 @@ def _literal(value: object) -> str:
 # --- what waits have in common ----------------------------------------------------------------------
 
 
-def _common(found: Found) -> tuple[tuple[str, object], ...]:
+def common(found: Found) -> Options:
     """Return the keywords of a wait that others may have too: not the labels of its function."""
     own = _OF_ONE if found.declares and found.form != "poll_retry" else {*_OF_ONE, "label", "past_label"}
     return tuple([(name, value) for name, value in _literals(found).items() if name not in own])
 
 
-def _named(row: Row) -> dict[tuple[tuple[str, object], ...], Constant]:
+def _named(row: Row) -> dict[Options, Constant]:
     """Return what the waits of a module have in common, under a name for each; the most frequent first."""
-    counts = Counter(_common(found) for body in row.bodies() for found in waits(body))
-    shared = [common for common, count in counts.most_common() if count >= _LEAST and len(common) >= _LEAST]
-    return {common: Constant(name, _partial(common)) for name, common in zip(_NAMES, shared, strict=False)}
+    counts = Counter(common(found) for body in row.bodies() for found in waits(body))
+    shared = [options for options, count in counts.most_common() if count >= _LEAST and len(options) >= _LEAST]
+    return {options: Constant(name, _partial(options)) for name, options in zip(_NAMES, shared, strict=False)}
 
 
-def _partial(common: tuple[tuple[str, object], ...]) -> Expression:
-    return call("partial", ["ptx.mbarrier.wait", *[f"{name}={_literal(value)}" for name, value in common]])
+def _partial(shared: Options) -> Expression:
+    return call("partial", ["ptx.mbarrier.wait", *[f"{name}={literal(value)}" for name, value in shared]])
 
 
 WAIT = SugarRule(

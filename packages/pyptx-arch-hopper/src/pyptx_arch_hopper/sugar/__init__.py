@@ -1,0 +1,1 @@
+"""How the transpiler says what is of Hopper: rings of barriers, and descriptors of matrices."""

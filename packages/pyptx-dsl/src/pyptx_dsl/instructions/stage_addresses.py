@@ -1,0 +1,76 @@
+"""Where the barrier of a stage lies, 8 bytes for each: the instructions that compute that, step by step.
+
+Compilers write the same sum in other orders and widths. A step is the opcode of one instruction:
+
+- `shl` or `mul` takes the bytes of the stage
+- `cvt` makes what there is so far wider, or narrower
+- `mov` puts the base into a register
+- the first `add` adds the base, the second one the distance behind it
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.types import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["BYTES", "LOG2_BYTES", "SHIFTED", "emit_address", "result_type", "steps_of"]
+
+BYTES, LOG2_BYTES = 8, 3  # of a barrier
+SHIFTED = "shl.b32 add.s32 add.s32"
+"""What Triton and nvcc write as a rule."""
+_KINDS = ("shl", "mul", "cvt", "mov", "add")
+
+
+def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the opcodes of steps with spaces between them; raise OperandError for what is no step."""
+    steps = tuple([tuple(each.split(".")) for each in text.split()])
+    for step in steps:
+        if step[0] not in _KINDS or step[-1] not in BY_NAME:
+            hint = f"there are {', '.join(_KINDS)}, each with its type: {SHIFTED!r}"
+            raise OperandError(f"{'.'.join(step)!r} is no step to the address of a stage", hint=hint)
+    return steps
+
+
+def result_type(step: tuple[str, ...]) -> PtxType:
+    """Return the type of what a step writes."""
+    if step[0] == "cvt":
+        return BY_NAME[step[-2]]
+    dtype = BY_NAME[step[-1]]
+    return BY_NAME[f"{dtype.name[0]}{2 * dtype.bits}"] if "wide" in step else dtype
+
+
+def emit_address(
+    trace: Trace, steps: Sequence[tuple[str, ...]], base: object, stage: Reg, offset: int, temps: Sequence[Reg] | None
+) -> tuple[Reg, int]:
+    """Emit the steps, one instruction each; return the register, and what no step has added to it of the offset.
+
+    Step `n` writes the register `temps[n]`, or a new one.
+    """
+    value, source, left = stage, base, offset
+    for number, step in enumerate(steps):
+        result = trace.fresh(result_type(step)) if temps is None else temps[number]
+        match step[0]:
+            case "shl":
+                operands = (value, LOG2_BYTES)
+            case "mul":
+                operands = (value, BYTES)
+            case "cvt":
+                operands = (value,)
+            case "mov":
+                operands = (source,)
+            case _ if source is not None:
+                operands, source = (source, value), None
+            case _:
+                operands, left = (value, left), 0
+        trace.emit(step, (result, *operands))
+        value, source = (value, result) if step[0] == "mov" else (result, source)
+    return value, left

@@ -1,0 +1,110 @@
+"""Registers by what they hold: the thread's number is `tid_x`, a parameter has its own name.
+
+What is written once, in front of all that reads it, holds one value; where a special register or a parameter is moved
+there, the call that does so binds its name, and everything behind it uses that instead of an element of a bank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes, spell
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.expression_trees import registers
+from pyptx_transpile.spelling import banks_of
+from pyptx_transpile.values import special_register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+__all__ = ["REGISTER"]
+
+_FEWEST_USES = 2  # of a name
+_NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
+_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # what reads its first operand
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How often registers are written and read in a body, and which are read in front of what writes them."""
+
+    written: Counter[str] = field(default_factory=Counter[str])
+    read: Counter[str] = field(default_factory=Counter[str])
+    early: set[str] = field(default_factory=set[str])
+
+    def take(self, node: nodes.Instruction) -> None:
+        """Count the registers of the next instruction."""
+        results = () if node.opcode[0] in _NO_RESULTS else node.operands[:1]
+        written = [name for each in results if not isinstance(each, tree.Address) for name in registers(each)]
+        read = [name for each in node.operands for name in registers(each)][len(written) :]
+        read += [] if node.guard is None else [node.guard.register]
+        self.read.update(read)
+        self.early.update([name for name in read if name not in self.written])
+        self.written.update(written)
+
+    def is_one_value(self, name: str) -> bool:
+        """Tell whether a register holds one value, which is read often enough to be worth a name."""
+        return self.written[name] == 1 and name not in self.early and self.read[name] >= _FEWEST_USES
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each instruction that no other rule says, and whose result has a name by its source."""
+    if body.declared != body.start:
+        return  # it stands for several places, whose registers are parameters
+    places = [at for at in range(body.start, body.end) if body.instruction(at) is not None]
+    uses, banks = _Uses(), banks_of(body)
+    for at in places:
+        uses.take(body.branch(at))
+    loaded: dict[tree.Operand, str] = {}
+    for at in places:
+        node = body.branch(at)
+        wanted = _wanted(node, loaded, body.items[at].function)
+        if wanted is None:
+            continue
+        result = node.operands[0]
+        loaded[result] = wanted
+        if banks.type_of(result) is None or not uses.is_one_value(spell(result)):
+            continue
+        if not body.deviates(at) and plan.owner(at) is None and not plan.in_turn(at):
+            yield _claim(at, node, wanted)
+
+
+def _wanted(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
+    """Return what the result of an instruction is called after: a special register, or a parameter."""
+    match node:
+        case nodes.Instruction(("mov", *_), (_, tree.Register(name) | tree.Symbol(name)), None):
+            return name[1:].replace(".", "_") if special_register(name) else None
+        case nodes.Instruction(("ld", "param", *_), (_, tree.Address(base=tree.Symbol(name), offset=None)), None):
+            numbered = _NUMBERED.fullmatch(name)
+            return name.removeprefix(f"{function}_") if numbered is None else numbered[1]
+        case nodes.Instruction(("cvta", "to", *_), (_, source), None):
+            return loaded.get(source)
+        case _:
+            return None
+
+
+def _claim(at: int, node: nodes.Instruction, wanted: str) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        said = printer.called(node)
+        printer.page.say(said, before=f"{printer.registers.name(spell(node.operands[0]), wanted)} = ")
+
+    return Claim("register", at, at + 1, write, opens=0, binds=True)
+
+
+REGISTER = SugarRule(
+    name="register",
+    summary="names for registers that hold a special register or a parameter",
+    before="mov.u32 %r1, %tid.x;\n\tadd.s32 %r2, %r1, %r1;\n\tst.global.b32 [%rd1], %r1;",
+    after="tid_x = ptx.inst.mov.u32(r[1], ptx.special.tid.x())\nptx.inst.add.s32(r[2], tid_x, tid_x)\n"
+    "ptx.inst.st.global_.b32(ptx.addr(rd[1]), tid_x)",
+    find=find,
+)
