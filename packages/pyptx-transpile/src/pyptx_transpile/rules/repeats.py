@@ -91,7 +91,7 @@ class Items:
             self.next_like[at] = last.get(self.shapes[at], len(self.shapes))
             last[self.shapes[at]] = at
 
-    def _read(self, at: int, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:
+    def _read(self, at: int, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[Hashable, tuple[int, ...]]:
         """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
         item = self.body.items[at]
         if isinstance(item.node, nodes.Label):
