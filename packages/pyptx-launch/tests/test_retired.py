@@ -29,10 +29,17 @@ def launched_and_gone(count: int, device: int = 0) -> None:
     gc.collect()
 
 
+@pytest.fixture(scope="module")
+def settled():
+    """What was set aside before this file, and may be garbage by now, is collected; the rest is set aside again."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
-def empty(null):
+def empty(null, settled):  # noqa: ARG001 - asked for what it does
     """Nothing is retired, before and after, nor waits to be collected."""
-    gc.unfreeze()  # what was set aside before this file may be garbage by now
     gc.collect()
     RETIRED.unload(wait=True)
     null.take()
