@@ -63,9 +63,9 @@ class Page:
     def without_returns(self) -> list[str]:
         """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
         found = list(self.lines)
-        last = {owner: at for at, owner in enumerate(self.owners) if owner in self.bound}
-        for owner, at in last.items():
-            found[at] += f"; {self.bound[owner]}" if owner is not None else ""
+        last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
+        for claim, assignment in self.bound.items():
+            found[last[claim]] += f"; {assignment}"
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:
