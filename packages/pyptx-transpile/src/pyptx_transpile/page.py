@@ -58,7 +58,8 @@ class Page:
         """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
         self.say(said, f"{name} = ")
         if self.owner is not None:
-            self.bound[self.owner] = f"{name} = {element}"
+            before = self.bound.get(self.owner)
+            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), f"{name} = {element}"])
 
     def without_returns(self) -> list[str]:
         """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
