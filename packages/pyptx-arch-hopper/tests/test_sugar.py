@@ -197,7 +197,7 @@ def test_steps_that_make_no_sense_are_told(message: str) -> None:
 
 ADDS = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{{}}}, %rd1, %rd2, 1, 1, 1, 0, 0;\n\t"
 FIRST, DOWN = "%f0, %f1, %f2, %f3", "%f7, %f6, %f5, %f4"
-ACCUMULATORS = {
+ACCUMULATORS: dict[str, tuple[str, list[str], list[str]]] = {
     "one": (ADDS.format(FIRST) * 2, ["acc = f[0:4]"], ["acc", "acc"]),
     "two, one of which goes down": (
         (ADDS.format(FIRST) + ADDS.format(DOWN)) * 2,

@@ -60,12 +60,12 @@ class Proof:
         another way: then each claim is right or wrong by itself, and if all are right, what calls return is not.
         """
         bound = {part.body.start: part.page.bound for part in printed.parts if part.body and part.page.bound}
+        found: Faults = {start: {} for start in bound}
         try:
             found = self._in_any_way(printed)
         except ProofError:
             if not bound:
                 raise
-            found = {start: {} for start in bound}
         if not bound or not found:
             return found
         try:
