@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pyptx_arch_hopper.plugin import pyptx_sugar_rules
+from pyptx_arch_hopper.sugar.accumulators import ACCUMULATOR
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.kernels.decorator import kernel
@@ -15,6 +18,14 @@ from pyptx_dsl.types import b64, u32
 from pyptx_ir.plugins.manager import manager
 from pyptx_transpile import transpile
 from pyptx_transpile.rules.table import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile import Claim, Plan
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Slot
+    from pyptx_transpile.rows import Body
 
 HOPPERS = tuple(pyptx_sugar_rules())
 ALL = tuple(rule for rule in manager().sugar_rules() if rule in {*HOPPERS, *RULES})
@@ -182,3 +193,44 @@ def test_steps_that_make_no_sense_are_told(message: str) -> None:
 
     with pytest.raises(OperandError, match=message):
         kernel(arch="sm_90a")(k).ptx()
+
+
+ADDS = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{{}}}, %rd1, %rd2, 1, 1, 1, 0, 0;\n\t"
+FIRST, DOWN = "%f0, %f1, %f2, %f3", "%f7, %f6, %f5, %f4"
+ACCUMULATORS: dict[str, tuple[str, list[str], list[str]]] = {
+    "one": (ADDS.format(FIRST) * 2, ["acc = f[0:4]"], ["acc", "acc"]),
+    "two, one of which goes down": (
+        (ADDS.format(FIRST) + ADDS.format(DOWN)) * 2,
+        ["acc = f[0:4]", "acc_2 = f[7:3:-1]"],
+        ["acc", "acc_2", "acc", "acc_2"],
+    ),
+    "used once": (ADDS.format(FIRST) + ADDS.format(DOWN), [], ["f[0:4]", "f[7:3:-1]"]),
+    "no slice": (ADDS.format("%f0, %f1, %f2, %f7") * 2, [], ["[f[0], f[1], f[2], f[7]]"] * 2),
+}
+
+
+@pytest.mark.parametrize("what", ACCUMULATORS)
+def test_accumulators_have_names_where_several_products_add_to_them(what: str) -> None:
+    source, bound, used = ACCUMULATORS[what]
+    done = transpile(module(source), [rule for rule in ALL if rule.name in {"accumulator", "operand"}])
+    assert not done.withdrawn
+    lines = [line.strip() for line in done.text.splitlines()]
+    assert [line for line in lines if line.startswith("acc")] == bound
+    calls = [line for line in lines if line.startswith("ptx.inst.wgmma")]
+    assert [line.partition("(")[2].partition(", rd[1]")[0] for line in calls] == used
+
+
+def test_a_wrong_accumulator_is_withdrawn_and_nothing_else() -> None:
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for claim in ACCUMULATOR.find(body, plan):
+            yield replace(claim, write=partial(_moved, claim))
+
+    def _moved(claim: Claim, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        claim.write(printer, slots)
+        printer.page.lines[-1] = printer.page.lines[-1].replace("0:4", "1:5")
+
+    rules = [replace(rule, find=find) if rule is ACCUMULATOR else rule for rule in ALL]
+    done = transpile(module(ADDS.format(FIRST) * 2), rules)
+    assert [one.rule for one in done.withdrawn] == ["accumulator"]
+    assert "f[0:4]" in done.text
+    assert "acc" not in done.text

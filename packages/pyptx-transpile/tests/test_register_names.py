@@ -16,6 +16,7 @@ from .test_proof import rebuilt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Claim
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
@@ -109,25 +110,50 @@ def test_others_stay_elements_of_their_banks(what: str) -> None:
     assert not done.withdrawn
 
 
-def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers() -> None:
+def first(body: Body) -> int:
+    return next(at for at in range(body.start, body.end) if body.instruction(at) is not None)
+
+
+def wrong(change: Callable[[str], str]) -> list[SugarRule]:
+    """Return the rules; what the first instruction's name is bound to is another register."""
+
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
         for claim in REGISTER.find(body, plan):
-            yield replace(claim, write=wrong(claim)) if claim.start == first(body) else claim
+            yield replace(claim, write=written(claim)) if claim.start == first(body) else claim
 
-    def first(body: Body) -> int:
-        return next(at for at in range(body.start, body.end) if body.instruction(at) is not None)
-
-    def wrong(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def written(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             claim.write(printer, slots)
-            printer.page.lines[-1] = printer.page.lines[-1].replace("r[1]", "r[7]")
+            printer.page.lines[-1] = change(printer.page.lines[-1])
 
         return write
 
-    source = module("mov.u32 %r1, %tid.x", *USED, "mov.u32 %r4, %tid.y", "bar.sync %r4", "st.global.u32 [%rd3], %r4")
-    rules = [replace(rule, find=find) if rule is REGISTER else rule for rule in RULES]
-    done = transpile(source, rules)
+    return [replace(rule, find=find) if rule is REGISTER else rule for rule in RULES]
+
+
+FIRST = ("mov.u32 %r1, %tid.x", *USED)
+SECOND = ("mov.u32 %r4, %tid.y", "bar.sync %r4", "st.global.u32 [%rd3], %r4")
+WRONG: dict[str, Callable[[str], str]] = {
+    "another register": lambda line: line.replace("r[1]", "r[7]"),
+    "another special register": lambda line: line.replace("tid", "ctaid"),
+    "a register of another type, so that its uses raise": lambda line: line.replace("r[1]", "rd[1]"),
+    "it raises": lambda line: line.replace("r[1]", "r[100]"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: str) -> None:
+    source = module(*FIRST, *SECOND)
+    done = transpile(source, wrong(WRONG[what]))
     assert [(one.rule, one.statement) for one in done.withdrawn] == [("register", "mov.u32 %r1, %tid.x;")]
     assert rebuilt(done.text) == source
     assert "tid_x" not in done.text
     assert "tid_y = ptx.inst.mov.u32(r[4], ptx.special.tid.y())" in done.text
+
+
+def test_names_are_withdrawn_where_calls_are_right_and_what_is_bound_is_not() -> None:
+    source = module(*FIRST)
+    done = transpile(source, wrong(lambda line: f"{line}; tid_x = r[7]"))
+    assert [(one.rule, one.reason) for one in done.withdrawn] == [("register", "it is another register")]
+    assert rebuilt(done.text) == source
+    assert "tid_x" not in done.text

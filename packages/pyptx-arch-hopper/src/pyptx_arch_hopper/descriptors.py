@@ -105,7 +105,8 @@ def emit_steps(
 
     `numbers` are the offset, the mask and the rest of the descriptor. Step `n` writes `temps[n]`, or a new register.
     """
-    said = dict(zip(("byte_offset", "mask", "const_bits"), numbers, strict=True))
+    said: dict[str, Reg | int] = {}
+    said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
     opcodes = [tuple(step.split(".")) for step in steps.split()]
     if temps is not None and len(temps) != len(opcodes):
         raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", hint="each step writes one")

@@ -104,7 +104,7 @@ class Registers:
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
         self._variables: list[set[str]] = [set()]
-        self._named: dict[str, str] = {}
+        self._named: dict[str | tuple[Operand, ...], str] = {}
         self._numbered = False
         self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
         """What was printed for operands in this scope, by their identity; valid until something is declared."""
@@ -139,13 +139,17 @@ class Registers:
         """Let a name of the function be an expression, whatever it is that it names."""
         self._banks[-1][name] = expression, None
 
-    def name(self, register: str, wanted: str) -> str:
-        """Let a register of the function have a variable of its own from here on; return its name."""
+    def name(self, held: str | tuple[Operand, ...], wanted: str) -> str:
+        """Let a register of the function, or those of a vector, have a variable from here on; return its name."""
         variable = self.variable(wanted)
         self.reserve(variable)  # in scopes behind the one where it is bound, too
-        self._named[register] = variable
+        self._named[held] = variable
         self._forget()
         return variable
+
+    def vector(self, elements: tuple[Operand, ...]) -> str | None:
+        """Return the variable that the registers of a vector have together; None if they have none."""
+        return None if self._numbered or not self._named else self._named.get(elements)
 
     @contextmanager
     def numbered(self) -> Generator[bool]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
-    `folded` are the claims that say in one text what others claim in each of their turns.
+    `folded` are the claims that say in one text what others claim in each of their turns; `bound` has, by the claim
+    that gives a name to what a call returns, the assignment that does so without the call.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
@@ -26,6 +27,7 @@ class Page:
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
         self.folded: set[Claim] = set()
+        self.bound: dict[Claim, str] = {}
         self.indent = indent
         self.owner: Claim | None = owner
 
@@ -51,6 +53,21 @@ class Page:
         else:
             expression, behind = assigned(value)
             self.say(expression, f"{name} = ", behind)
+
+    def bind(self, name: str, said: Expression, element: str) -> None:
+        """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
+        self.say(said, f"{name} = ")
+        if self.owner is not None:
+            before = self.bound.get(self.owner)
+            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), f"{name} = {element}"])
+
+    def without_returns(self) -> list[str]:
+        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
+        found = list(self.lines)
+        last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
+        for claim, assignment in self.bound.items():
+            found[last[claim]] += f"; {assignment}"
+        return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:
         """Print a statement that is a call."""

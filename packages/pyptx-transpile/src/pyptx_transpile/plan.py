@@ -44,7 +44,6 @@ class Claim:
     `exits` at which label the code behind it begins, if `ptx.break_` may go there. `helper` is the function that it
     calls; then what other claims say of these items is left out. A claim that `repeats` has turns for inner slices,
     which one text says: claims inside are left out unless each turn has its own, of one rule, and `like` each other.
-    One that `binds` gives a register a name, which others use: where it is wrong, so are they.
     """
 
     rule: str
@@ -61,7 +60,6 @@ class Claim:
     helper: Helper | None = None
     repeats: bool = False
     like: Hashable = None
-    binds: bool = False
 
     @property
     def key(self) -> Key:

@@ -50,9 +50,32 @@ class Proof:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
         self._row, self._style = row, style
         self._raising: set[Helper] = set()
+        self._by_returns = True
 
     def faults(self, printed: Printed) -> Faults:
-        """Run a file; return the claims that are wrong. Raise ProofError if something else is."""
+        """Run a file; return the claims that are wrong. Raise ProofError if something else is.
+
+        What uses a name is wrong where the claim that gives it is. So a file with names that is wrong is run again in
+        another way: then each claim is right or wrong by itself, and if all are right, what calls return is not.
+        """
+        bound = {part.body.start: part.page.bound for part in printed.parts if part.body and part.page.bound}
+        found: Faults = {start: {} for start in bound}
+        try:
+            found = self._faults(printed)
+        except ProofError:
+            if not bound:
+                raise
+        if not bound or not found:
+            return found
+        try:
+            self._by_returns = False
+            by_itself = self._faults(printed)
+        finally:
+            self._by_returns = True
+        names = {start: bound[start] for start in found if start in bound} or bound
+        return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
+
+    def _faults(self, printed: Printed) -> Faults:
         names: dict[str, object] = {**BY_NAME, "partial": partial, "ptx": ptx, "reg": reg}
         builder = self._begun(printed, names)
         found: Faults = {}
@@ -92,8 +115,9 @@ class Proof:
 
     def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
         """Run a part; return what it raises."""
+        lines = part.page.lines if self._by_returns else part.page.without_returns()
         try:
-            exec(compile(part.page.text(), _file(part), "exec"), names)  # noqa: S102  what was printed here
+            exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  what was printed here
         except Exception as error:  # noqa: BLE001  whatever a rule has printed
             return error
         return None
@@ -166,7 +190,6 @@ def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Claim, str]]:
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     claims = [claim for claim in wrong if claim is not None]
-    claims = [claim for claim in claims if claim.binds] or claims  # what uses its name is wrong because of it
     if wrong and not claims:
         raise ProofError(f"{_first(expected[None], got[None])} was printed without any rule, and is wrong")
     for claim in claims:

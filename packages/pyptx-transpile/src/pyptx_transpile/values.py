@@ -60,7 +60,7 @@ class Values:
             case tree.Register(name) | tree.Symbol(name):
                 return self._registers.find(name) or (self._special and special_register(name)) or quoted(name)
             case tree.Vector(elements):
-                return self.vector(elements, opcode)
+                return self._registers.vector(elements) or self.vector(elements, opcode)
             case tree.CallList(elements):
                 return f"({self.expressions(elements, opcode)}{',' if len(elements) == 1 else ''})"
             case tree.Pair(first, second):

@@ -94,10 +94,11 @@ def _wanted(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: 
 
 def _claim(at: int, node: nodes.Instruction, wanted: str) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
-        said = printer.called(node)
-        printer.page.say(said, before=f"{printer.registers.name(spell(node.operands[0]), wanted)} = ")
+        said, result = printer.called(node), node.operands[0]
+        element = printer.values.expression(result)
+        printer.page.bind(printer.registers.name(spell(result), wanted), said, element)
 
-    return Claim("register", at, at + 1, write, opens=0, binds=True)
+    return Claim("register", at, at + 1, write, opens=0)
 
 
 REGISTER = SugarRule(

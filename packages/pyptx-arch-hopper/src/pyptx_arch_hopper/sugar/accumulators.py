@@ -1,0 +1,84 @@
+"""Accumulators of wgmma: the registers that products are added to are `acc`, not a slice that each call repeats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.spelling import banks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+__all__ = ["ACCUMULATOR", "find"]
+
+_FEWEST_USES = 2  # of a name
+_SHORTEST = 4  # registers: fewer are no slice
+
+
+def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each declaration of a bank with accumulators, behind which these get their names."""
+    if body.declared != body.start:
+        return  # it stands for several places, whose accumulators are parameters
+    found = _accumulators(body)
+    for at in range(body.start, body.end):
+        node = body.items[at].node
+        if isinstance(node, nodes.RegisterDeclaration) and body.items[at].depth == 1:
+            stems = {each.name for each in node.names}
+            of_bank = [vector for vector in found if _stem(vector) in stems]
+            if of_bank:
+                yield _claim(at, of_bank)
+
+
+def _accumulators(body: Body) -> list[tree.Vector]:
+    """Return the accumulators that several wgmma of a body have, in the order of the text."""
+    counts: Counter[tree.Vector] = Counter()
+    for at in range(body.start, body.end):
+        match body.instruction(at):
+            case nodes.Instruction(("wgmma", "mma_async", *_), (tree.Vector() as vector, *_)):
+                counts[vector] += 1
+            case _:
+                pass
+    banks = banks_of(body)
+    return [
+        vector
+        for vector, count in counts.items()
+        if count >= _FEWEST_USES and len(vector.elements) >= _SHORTEST and all(map(banks.type_of, vector.elements))
+    ]
+
+
+def _stem(vector: tree.Vector) -> str:
+    first = vector.elements[0]
+    return first.name.rstrip("0123456789") if isinstance(first, tree.Register) else ""
+
+
+def _claim(at: int, vectors: Sequence[tree.Vector]) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.statement(at)
+        for vector in vectors:
+            element = printer.values.expression(vector)
+            if element.startswith("["):
+                continue  # its registers do not follow each other
+            printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
+
+    return Claim("accumulator", at, at + 1, write, opens=0)
+
+
+ACCUMULATOR = SugarRule(
+    name="accumulator",
+    summary="a name for the registers that several wgmma add to",
+    before=".reg .f32 %g<8>;\n\t"
+    + "\n\t".join(
+        ["wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%g4, %g5, %g6, %g7}, %rd1, %rd2, 1, 1, 1, 0, 0;"] * 2
+    ),
+    after='g = reg.bank("%g", f32, 8)\nacc = g[4:8]',
+    find=find,
+)
