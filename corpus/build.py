@@ -32,7 +32,7 @@ from dialects import DIALECTS
 from handmade import HANDWRITTEN
 from manifest import CORPUS, Module
 from plan import COMPILERS, Build
-from producers import PRODUCERS, Tool, command, environment_of, find, shown, stage
+from producers import PRODUCERS, Tool, command, environment_of, find, piped, shown, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,13 @@ def compile_one(build: Build, tool: Tool) -> Compiled:
         output = Path(folder) / "module.ptx"
         line = command(build, tool.program, output)
         done = subprocess.run(
-            line, cwd=folder, env=os.environ | environment_of(tool), capture_output=True, text=True, check=False
+            line,
+            cwd=folder,
+            env=os.environ | environment_of(tool),
+            input=piped(build, Path(folder)),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode or not output.exists():
             return Compiled(build, complaint=(done.stderr or done.stdout).strip())

@@ -3,7 +3,8 @@
 Every command runs in a staging folder that holds links: `sources`, the scripts `emit_….py`, for nvcc `toolkit`, and for
 what is embedded in Python `packages`. Sources are named by relative paths; where a compiler insists on an absolute one
 (debug information, module identifiers), they, the toolkit's headers and the packages are named through
-`/proc/self/cwd`, which reads the same on every machine.
+`/proc/self/cwd`, which reads the same on every machine. nvcc numbers internal names by where a file really lies, links
+resolved: sources that get some come through a pipe, which lies nowhere, with a `#line` that names them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 SCRIPTS = {"gluon": "triton", "xla": "jax", "pallas": "jax", "mosaic": "jax"}  # families whose script is another's
 ABSOLUTE_FLAGS = frozenset({"-G", "-lineinfo", "-rdc=true"})
+# nvcc gives internal names to what is static in these sources and their headers, and without optimization in some more.
+INTERNAL = frozenset({"atomic_ref", "cuda_ptx", "groups", "launch_attributes", "pipelines", "separate_caller"})
+UNOPTIMIZED = frozenset({"debug", "O0"})
+INTERNAL_UNOPTIMIZED = frozenset(
+    {"atomics", "elementwise", "functions", "numerics", "shared_memory", "simd_in_words", "tables", "warp"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +151,39 @@ def toolkit_of(producer: Producer, program: str) -> str:
     return str(Path(match[1]).parent)
 
 
+def is_piped(build: Build) -> bool:
+    """Tell whether the source of a build comes through a pipe."""
+    names = INTERNAL | INTERNAL_UNOPTIMIZED if build.variant in UNOPTIMIZED else INTERNAL
+    return build.producer.startswith("nvcc") and Path(build.source).stem in names
+
+
+def piped(build: Build, folder: Path) -> str | None:
+    """Return what comes through the pipe of a build whose sources are in a staging folder; None for one without."""
+    if not is_piped(build):
+        return None
+    return f'#line 1 "{_named(build)}"\n{(folder / build.source).read_text(encoding="utf-8")}'
+
+
 def shown(build: Build) -> str:
     """Return the command as the manifest states it."""
     family = build.producer.split("-", 1)[0]
     program = {"nvcc": "nvcc", "clang": build.producer}.get(family, "python")
-    return " ".join(command(build, program, Path(build.path.rsplit("/", 1)[-1])))
+    line = " ".join(command(build, program, Path(build.path.rsplit("/", 1)[-1])))
+    return f"sed '1i #line 1 \"{_named(build)}\"' {build.source} | {line}" if is_piped(build) else line
+
+
+def _named(build: Build) -> str:
+    """Return what nvcc calls a source."""
+    return build.source if ABSOLUTE_FLAGS.isdisjoint(build.flags) else f"/proc/self/cwd/{build.source}"
 
 
 def _nvcc(build: Build, program: str, output: Path) -> list[str]:
     arch = build.target.replace("sm_", "compute_")
-    begin = [program, "-ptx", "-std=c++17", f"-arch={arch}", *build.flags]
-    if not ABSOLUTE_FLAGS & set(build.flags):
-        return [*begin, build.source, "-o", str(output)]
-    return [*begin, "-I/proc/self/cwd/toolkit/include", f"/proc/self/cwd/{build.source}", "-o", str(output)]
+    line = [program, "-ptx", "-std=c++17", f"-arch={arch}", *build.flags]
+    if not ABSOLUTE_FLAGS.isdisjoint(build.flags):
+        line.append("-I/proc/self/cwd/toolkit/include")
+    source = [f"-I{Path(_named(build)).parent}", "-x", "cu", "/dev/stdin"] if is_piped(build) else [_named(build)]
+    return [*line, *source, "-o", str(output)]
 
 
 def _clang(build: Build, program: str, output: Path) -> list[str]:

@@ -21,7 +21,7 @@ import pytest
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import Mapped, Uninitialised, run
 
-from .compiled import blocks, clang, floats, hopper, integers, maps, products
+from .compiled import attention, blocks, clang, floats, hopper, integers, maps, products
 from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ ROWS: tuple[Row, ...] = (
     *clang.ROWS,
     *products.ROWS,
     *hopper.ROWS,
+    *attention.ROWS,
 )
 SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 5
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
@@ -69,8 +70,9 @@ def entry_of(row: Row, path: Path) -> str | None:
 def cases() -> list[Any]:
     """Return every row with every module that holds its kernel."""
     found = []
-    for path in sorted(CORPUS.glob("*/*.ptx")):
-        rows = [row for row in ROWS if row.source == path.name.split(".")[0] and path.parent.name != "handmade"]
+    for path in sorted(set(CORPUS.glob("*/*.ptx")) - set(CORPUS.glob("handmade/*"))):
+        source, _, build = path.name.partition(".")
+        rows = [row for row in ROWS if row.source == source and row.build in {"", build}]
         for row in rows:
             name = entry_of(row, path)
             if name is not None:

@@ -57,12 +57,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel: the source it came from, a part of its (mangled) name, and how to make its problem."""
+    """A kernel: the source it came from, a part of its (mangled) name, and how to make its problem.
+
+    `build` is the target with its option, `sm_90a.tma.ptx`, for which alone a problem is made; "" for all.
+    """
 
     source: str
     entry: str
     make: Callable[[], Problem]
     title: str = ""
+    build: str = ""
 
 
 def draws(seed: int) -> np.random.Generator:

@@ -6,8 +6,11 @@ import argparse
 import json
 import os
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +19,13 @@ from pyptx_ir.syntax.source import decode
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
+    from pyptx_transpile.progress import Told
     from pyptx_transpile.transpiler import Transpiled, Withdrawn
 
 USAGE_ERROR = 2
+_LONG = 500_000  # characters of PTX: a second of work or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,16 @@ def _one(options: argparse.Namespace, name: str) -> Report | None:
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
         source = _text(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
-        done = transpile(
-            source, rules, name=name, kernel_name=options.name, verify=options.verify, unchecked=options.unchecked
-        )
+        with _bar(name, source, alone=options.jobs == 1) as told:
+            done = transpile(
+                source,
+                rules,
+                name=name,
+                kernel_name=options.name,
+                verify=options.verify,
+                unchecked=options.unchecked,
+                told=told,
+            )
         _write(_output(options.output, name), done.text)
     except (OSError, PyptxError) as error:
         _refused(error)
@@ -81,6 +93,21 @@ def _one(options: argparse.Namespace, name: str) -> Report | None:
     if options.report == "text":
         sys.stderr.write(_table(done))
     return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped)
+
+
+@contextmanager
+def _bar(name: str, source: str, *, alone: bool) -> Generator[Told | None]:
+    """Show how far a long file is, where somebody looks and the extra is installed; yield what is told."""
+    if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
+        yield None
+        return
+    with import_module("tqdm").tqdm(desc=Path(name).name, unit=" steps", unit_scale=True, leave=False) as bar:
+
+        def told(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield told
 
 
 def _refused(why: object) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.plan import Claim, Key, Plan
+    from pyptx_transpile.progress import Progress
     from pyptx_transpile.proof import Faults
     from pyptx_transpile.rows import Row
 
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 class ModulePlan:
     """The plans of a module's bodies, by their starts; a body is planned again when claims on it are withdrawn."""
 
-    def __init__(self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = ()) -> None:
+    def __init__(
+        self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = (), progress: Progress | None = None
+    ) -> None:
         """Ask the rules; functions that are made do not get the `names` that others have."""
+        bodies = row.bodies() if progress is None else progress.over(row.bodies())
         self._bodies = {body.start: body for body in row.bodies()}
         self._rules = tuple(rules)
         number = next((at for at, rule in enumerate(self._rules) if rule.name == FUNCTION.name), len(self._rules))
         before, after = self._rules[:number], self._rules[number:]
-        self.plans: dict[int, Plan] = {start: planned(body, before) for start, body in self._bodies.items()}
+        self.plans: dict[int, Plan] = {body.start: planned(body, before) for body in bodies}
         self._calls: Mapping[int, Sequence[Claim]] = {}
         if after:
             self._calls = Survey(self.plans, (*before, *after[1:]), names).calls

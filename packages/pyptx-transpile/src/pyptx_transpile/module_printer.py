@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Constant, Plan
+    from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
 # What is written for a statement of a module, behind `module.`. Any: each entry takes the class that it stands under.
@@ -128,13 +129,13 @@ class ModulePrinter:
         self._symbols.variables |= set(found.values())
         return found
 
-    def printed(self, plans: Mapping[int, Plan]) -> Printed:
+    def printed(self, plans: Mapping[int, Plan], progress: Progress | None = None) -> Printed:
         """Return the file; `plans` are those of the bodies, by where they start."""
         helpers = list(called(plans))
         self._symbols.variables |= {helper.name for helper in helpers}
-        found = {body.start: body for body in self.row.bodies()}
+        found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
-            start - 2: self._definition(start - 2, body, plans[start]) for start, body in found.items()
+            body.start - 2: self._definition(body.start - 2, body, plans[body.start]) for body in found
         }  # first: the variables that they use have names
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.module_printer import Part, Printed
     from pyptx_transpile.outlined import Helper
     from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Claim, str]]"
@@ -46,9 +47,9 @@ _HEAD = "<printed>"
 class Proof:
     """Runs printed files of one module and compares them with it."""
 
-    def __init__(self, row: Row, style: Style) -> None:
+    def __init__(self, row: Row, style: Style, progress: Progress | None = None) -> None:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
-        self._row, self._style = row, style
+        self._row, self._style, self._progress = row, style, progress
         self._raising: set[Helper] = set()
         self._by_returns = True
 
@@ -84,6 +85,8 @@ class Proof:
         lost: set[str] = set()
         for part in printed.parts:
             error = self._raised(part, names)
+            if self._progress is not None and part.body is not None:
+                self._progress.step(part.body)
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:

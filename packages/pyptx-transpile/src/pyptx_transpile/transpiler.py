@@ -13,6 +13,7 @@ from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.names import Naming
 from pyptx_transpile.plan import FaultyClaimError
+from pyptx_transpile.progress import Progress
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.forms import FORM
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
     from pyptx_transpile.plan import Claim
+    from pyptx_transpile.progress import Told
     from pyptx_transpile.proof import Faults
 
 _MOST_RAISING = 1_000  # claims of a module that raise while they are printed
@@ -63,9 +65,16 @@ class Transpiler:
     """Prints one module, and proves what it prints."""
 
     def __init__(
-        self, module: Module, rules: Iterable[SugarRule], *, kernel_name: str | None = None, unchecked: bool = False
+        self,
+        module: Module,
+        rules: Iterable[SugarRule],
+        *,
+        kernel_name: str | None = None,
+        unchecked: bool = False,
+        told: Told | None = None,
     ) -> None:
         """Prepare to print a module that was parsed, by some rules."""
+        self._progress = Progress(told)
         self._style, row = learnt(module)
         self._row = Row(module, row)
         rules = tuple(rules)
@@ -78,18 +87,20 @@ class Transpiler:
             naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules),
             forms=FORM in rules,
         )
-        self._plan = ModulePlan(self._row, rules, self._printer.names())
+        self._progress.begin(self._row.bodies())
+        self._plan = ModulePlan(self._row, rules, self._printer.names(), self._progress)
         self._met = self._plan.claims()
         self._withdrawn: list[Withdrawn] = []
 
     def run(self, *, verify: bool = True) -> Transpiled:
         """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
         printed = self.printed()
-        proof = Proof(self._row, self._style)
+        proof = Proof(self._row, self._style, self._progress)
         rounds = 0
         while verify and (self._withdraw(proof.faults(printed), entirely=rounds >= _ROUNDS)):
             rounds += 1
             printed = self.printed()
+        self._progress.finish()
         dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
         return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped)
 
@@ -97,7 +108,7 @@ class Transpiler:
         """Return the file as it is planned now."""
         for _ in range(_MOST_RAISING):
             try:
-                return self._printer.printed(self._plan.plans)
+                return self._printer.printed(self._plan.plans, self._progress)
             except FaultyClaimError as fault:
                 self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
@@ -122,23 +133,27 @@ def transpile(
     kernel_name: str | None = None,
     verify: bool = True,
     unchecked: bool = False,
+    told: Told | None = None,
 ) -> Transpiled:
     """Return Python for the text of a module, and what the rules did.
 
     `name` is what the text is called in messages, `kernel_name` what its first kernel is called in Python. Unless
     `verify` is false, the Python was run and emits the text again. A module that the instruction table refuses is
-    written unchecked, as all are with `unchecked`. Raise PtxSyntaxError for what is no PTX, ProofError for what cannot
-    be written at all.
+    written unchecked, as all are with `unchecked`. `told` hears how many of how many steps are done.
+
+    Raise PtxSyntaxError for what is no PTX, ProofError for what cannot be written at all.
     """
     rules = tuple(rules)
     with collector_paused():
         module = parse(source, name)
         try:
-            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked).run(verify=verify)
+            one = Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked, told=told)
+            return one.run(verify=verify)
         except ProofError as error:
             if unchecked or not isinstance(error.__cause__, PyptxError):
                 raise
-            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=True).run(verify=verify)
+            one = Transpiler(module, rules, kernel_name=kernel_name, unchecked=True, told=told)
+            return one.run(verify=verify)
 
 
 def ptx_to_python(
