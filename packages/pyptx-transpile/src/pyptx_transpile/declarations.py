@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.modules.compression import compressed
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LIST, _LONGEST = 16, 256  # elements of an initialiser as a list, and as text
 _COLUMNS = 100
+_LONG, _ALIKE = 60, 3  # characters of a list of parameters, and so many alike in a row, that are said as a product
 _LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 
 
@@ -142,8 +144,19 @@ def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, return
 
 
 def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
-    """Return a list of parameters; of those with the usual names, a stem and their number, no name is said."""
-    return listed([parameter(each, maker, usual=each.name == f"{stem}{number}") for number, each in enumerate(given)])
+    """Return a list of parameters; of those with the usual names, a stem and their number, no name is said.
+
+    In a list that is long, those that are alike are a product: `[*[u64] * 12, u32]`.
+    """
+    rows = [parameter(each, maker, usual=each.name == f"{stem}{number}") for number, each in enumerate(given)]
+    if len(", ".join(map(str, rows))) <= _LONG:
+        return listed(rows)
+    runs = [list(run) for _, run in groupby(rows, key=str)]
+    if len(runs) == 1:
+        return Group("[", (rows[0],), f"] * {len(rows)}")
+    return listed(
+        [each for run in runs for each in ([f"*[{run[0]}] * {len(run)}"] if len(run) >= _ALIKE else run)],
+    )
 
 
 def _directives(given: tuple[nodes.HeaderDirective, ...]) -> list[Expression]:
