@@ -45,6 +45,11 @@ def _text(random: Random) -> str:
     return "".join(random.choices(TEXTS, k=random.randint(1, 5)))
 
 
+def _section(random: Random) -> str:
+    """Return the name of a section, which may be any name behind a dot."""
+    return f"{random.choice(('.', '.debug_'))}{random.choice(NAMES[:27])}"
+
+
 def hostile(number: int) -> str:
     """Return a module, always the same for a number."""
     random, used = Random(number), set[str]()
@@ -86,6 +91,10 @@ def hostile(number: int) -> str:
 	ret;
 }}
 .section .debug_{random.choice(("str", "info", "abbrev"))}
+{{
+	.b8 39, 34, 92, 10
+}}
+.section {_section(random)}
 {{
 	.b8 39, 34, 92, 10
 }}

@@ -6,8 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.hostile_files import FILES, hostile
+from tests.test_codegen import module_of
+
+from pyptx.codegen import ptx_to_python
+from pyptx_transpile import long_files, module_printer
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,3 +32,15 @@ def test_two_hundred_hostile_files_do_nothing_but_write_their_bytes() -> None:
 
 def test_no_two_files_are_the_same() -> None:
     assert len({hostile(number) for number in range(FILES)}) == FILES
+
+
+def test_what_stands_in_texts_of_bodies_is_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_printer, "MOST_LINES", 0)  # so that every file is a long one
+    monkeypatch.setattr(long_files, "_FEW", 0)
+    held = 0
+    for number in range(0, FILES, 4):
+        python = ptx_to_python(hostile(number), sugar=True, unchecked=True)
+        assert python.isascii()
+        assert module_of(python).ptx() == hostile(number), number
+        held += "@pyptx.in_pieces" in python
+    assert held > FILES // 5

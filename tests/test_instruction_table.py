@@ -1,15 +1,14 @@
 """What compilers write is legal: every instruction of the corpus passes the instruction table.
 
-Every third module of each compiler is read by default, and each with `PYPTX_KERNELS=all`.
+A few modules of each compiler are read by default, and each with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, share
 
 from pyptx_ir.isa.check import check_instruction
 from pyptx_ir.isa.errors import InstructionError
@@ -17,12 +16,11 @@ from pyptx_ir.syntax import decode, nodes, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-CORPUS = Path(__file__).parents[1] / "corpus"
-# Texts that people made for the parser's sake; ptxas refuses some of them, and so does the table.
-BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3
-PRODUCERS = sorted({path.parent for path in CORPUS.glob("*/*.ptx") if path.parent.name != BY_HAND})
+MOST = 8  # modules of a producer, by default
+# Not the texts that people made for the parser's sake: ptxas refuses some of them, and so does the table.
+PRODUCERS = [CORPUS / folder for folder in FOLDERS if folder != BY_HAND]
 
 
 def declared(body: Iterable[object]) -> dict[str, str]:
@@ -70,7 +68,7 @@ def refusals(path: Path) -> list[str]:
 def test_every_instruction_that_a_compiler_wrote_passes_the_table(producer: Path) -> None:
     paths = sorted(producer.glob("*.ptx"))
     assert paths
-    assert [refusal for path in paths[1 % SHARE :: SHARE] for refusal in refusals(path)] == []
+    assert [refusal for path in share(paths, 1, MOST) for refusal in refusals(path)] == []
 
 
 def test_the_corpus_has_producers() -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
 SHARE, LEAST = (1, 300) if WHOLE else (12, 25)
 SITES = 3  # of a module at most, each in a function of its own: what one rule says there depends on the others
+MANY = 6  # sites of one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
 CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # of an instruction, or of a function of the file
 Key = tuple[str, int, int]
@@ -105,13 +106,18 @@ class Mutant:
         return f"{line}; {text}"
 
 
-def sites(path: Path, chance: random.Random) -> frozenset[Key]:
-    """Return some of the claims that rules make on a module."""
+def claims(path: Path) -> list[list[Key]]:
+    """Return the claims that rules make on each function of a module, where they make some."""
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, learn(tree)))
     rules = manager().sugar_rules()
     keys = [[claim.key for claim in plan.claims()] for plan in ModulePlan(row, rules).plans.values()]
-    keys = [each for each in keys if each]
+    return [each for each in keys if each]
+
+
+def sites(path: Path, chance: random.Random) -> frozenset[Key]:
+    """Return some of the claims that rules make on a module."""
+    keys = claims(path)
     return frozenset(map(chance.choice, chance.sample(keys, min(SITES, len(keys)))))
 
 
@@ -131,4 +137,22 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
         assert not dropped or "function" in {rule for rule, _ in withdrawn}, path.name
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
         planted += len(mutant.planted)
+    assert planted >= LEAST
+
+
+def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
+    """What is wrong beside or inside of each other may withdraw more than itself; what stays is right."""
+    planted = 0
+    for path in sorted(CORPUS.glob("*/*.ptx"))[1::SHARE]:
+        found = [] if path.parent.name == BY_HAND else claims(path)
+        most = max(map(len, found), default=0)
+        if most < MANY:
+            continue
+        chance = random.Random(path.name)
+        mutant = Mutant(frozenset(chance.sample(next(keys for keys in found if len(keys) == most), MANY)), chance)
+        done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
+        assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
+        if len(mutant.planted) > 1:
+            assert done.withdrawn, path.name
+            planted += len(mutant.planted)
     assert planted >= LEAST

@@ -15,10 +15,14 @@ SOME = ("cutedsl-4.8", "llvm-22", "nvrtc-12.4")
 # Lines of Python for an instruction, formatting among them, in functions of more than 200 instructions.
 COMPACT = (
     *("nvcc-13.0", "nvcc-13.5", "nvrtc-11.8", "nvrtc-12.4", "nvrtc-13.5"),
-    *("mosaic-0.10", "pallas-0.10", "warp-1.19", "xla-0.10"),
+    *("cutedsl-4.8", "mosaic-0.10", "pallas-0.10", "tilelang-0.1", "triton-3.9", "warp-1.19", "xla-0.10"),
 )
 MOST_IN_LARGE = dict.fromkeys(COMPACT, 0.65)
-MOST = 0.90  # of all functions
+MOST = 0.80  # of all functions
+# Of each producer: lines of formatting for an instruction, and the shares that stay as they are, in percent.
+MOST_OF_ALL = {"of formatting": 0.05, "`spelling=` %": 0.15, "raw `bra` %": 5.0}
+SMALL = "llvm-22"  # a thousand instructions, five of which are spelt otherwise
+LEAST_RAISED = 95.0
 
 
 def rows() -> dict[str, tuple[str, ...]]:
@@ -45,5 +49,10 @@ def test_it_reads_as_well_as_was_reached() -> None:
     for producer, most in MOST_IN_LARGE.items():
         assert column(producer, "lines in functions above 200") <= most, producer
     assert column("all", "lines") + column("all", "of formatting") <= MOST
-    assert column("all", "raw `bra` %") <= 5
-    assert column("all", "loops raised %") >= 95
+
+
+def test_of_every_compiler_little_stays_as_it_was() -> None:
+    for producer in {*producers()} - {SMALL}:
+        for name, most in MOST_OF_ALL.items():
+            assert column(producer, name) <= most, (producer, name)
+        assert column(producer, "loops raised %") >= LEAST_RAISED, producer

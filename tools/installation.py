@@ -135,7 +135,11 @@ def compiled_wheel(session: nox.Session, package: str) -> str:
     built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
     if not built or built[-1].stat().st_mtime < newest:
         session.install("build>=1.2")
-        session.run("python", "-m", "build", "--wheel", "--outdir", str(house), str(folder), silent=True)
+        fresh = temporary(session, "compiled")
+        session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), str(folder), silent=True)
+        house.mkdir(parents=True, exist_ok=True)
+        for wheel in fresh.glob("*.whl"):  # in one step: another session may look at this moment
+            wheel.replace(house / wheel.name)
         built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
     return str(built[-1])
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.natural_loops import natural_loops, raised
+
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, nodes, parse
 from pyptx_transpile.rules.conditions import CONDITION
-from pyptx_transpile.rules.loops import latches
 from pyptx_transpile.transpiler import Transpiler
 
 if TYPE_CHECKING:
@@ -129,12 +130,11 @@ def _size(body: Body) -> int:
 
 
 def _of_body(body: Body, plan: Plan) -> Counter[str]:
-    found = Counter(instructions=_size(body), branches=len(body.jumps), loops=len(latches(body)))
+    loops = natural_loops(body)
+    found = Counter(instructions=_size(body), branches=len(body.jumps), loops=len(loops), raised=raised(loops, plan))
     for jump in body.jumps:
         owner = plan.owner(jump.at)
         found["raw"] += owner is None or owner.rule == CONDITION.name
-    owners = [plan.owner(latch.at) for latch in latches(body).values()]
-    found["raised"] = sum(owner is not None and owner.rule != CONDITION.name for owner in owners)
     statements = [item for item in body.items[body.start : body.end] if isinstance(item.node, nodes.Statement)]
     found["statements"] = len(statements)
     found["spelled"] = sum(item.raw is not None and item.kind != "{" for item in statements)

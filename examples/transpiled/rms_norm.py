@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx.reg import Reg
+    from pyptx_dsl.registers.operands import PtxValue
 
 SOURCE = "tilelang-0.1/rows.sm_90a.rms-norm.ptx"
 ENTRY = "kernel_kernel"
@@ -37,7 +38,7 @@ module = pyptx.module(version=(9, 0), target="sm_90a")
 workspace = module.var("shared", "workspace", b8, 0, align=1024, linking="extern")
 
 
-def word(value: object) -> Reg:
+def word(value: PtxValue | str | int) -> Reg:
     """Emit mov.u32 into a fresh register."""
     return ptx.inst.mov.u32(reg.scalar(b32), value)
 
@@ -58,8 +59,8 @@ def rounded(low: Reg, high: Reg, pair: Reg) -> None:
 
 def sum_of_squares(values: list[Reg]) -> Reg:
     """Emit one fma for each value, one after the other."""
-    total: object = 0.0
-    for value in values:
+    total = ptx.inst.fma.rn.f32(reg.scalar(f32), values[0], values[0], 0.0)
+    for value in values[1:]:
         total = ptx.inst.fma.rn.f32(reg.scalar(f32), value, value, total)
     return total
 
@@ -83,11 +84,10 @@ def added_through_memory(mine: Reg, thread: Reg, barriers: tuple[Reg, Reg]) -> R
 
 def added_through_shuffles(mine: Reg, distances: dict[int, Reg]) -> Reg:
     """Add up what the lanes of a warp have; numbers that a register holds already are among `distances`."""
-    last, everyone = b32, None
+    operands: tuple[Reg, Reg] | None = None
     for distance in (16, 8, 4, 2, 1):
         bits = ptx.inst.mov.b32(reg.scalar(b32), mine)
-        if everyone is None:
-            last, everyone = word(31), word(-1)
+        last, everyone = operands = operands or (word(31), word(-1))  # once, behind the first move
         away = distances[distance] if distance in distances else word(distance)
         got = reg.scalar(b32)
         ptx.inst.shfl.sync.bfly.b32(reg.pair(got, reg.scalar(pred)), bits, away, last, everyone)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pyptx.modules import ModuleBuilder
     from pyptx.reg import Reg
+    from pyptx.types import PtxType
+    from pyptx_ir.syntax.nodes import Parameter
 
 SOURCE = "cutedsl-4.8/vectors.sm_90a.totals.ptx"
 ENTRY = "kernel_cutlass_totals_kernel_tensorptrf32gmemalign16o16384163841_tensorptrf32gmemo1_0"
@@ -40,7 +42,7 @@ def word() -> Reg:
     return reg.scalar(b32)
 
 
-def added(a: Reg, b: object) -> Reg:
+def added(a: Reg, b: Reg | str | float) -> Reg:
     """Emit add.f32 into a fresh register."""
     return ptx.inst.add.f32(word(), a, b)
 
@@ -127,7 +129,7 @@ def totals(x_name: str, out_name: str) -> None:
     ptx.inst.ret()
 
 
-def build(view: object) -> ModuleBuilder:
+def build(view: PtxType | Parameter) -> ModuleBuilder:
     """Return the module; `view` is what the kernel's parameters are."""
     module = pyptx.module(version=(8, 8), target="sm_90a")
     module.var("shared", MEMORY, b8, 0, align=1024, linking="extern")

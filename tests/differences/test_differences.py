@@ -5,14 +5,13 @@ A share of the modules is taken by default, and all with `PYPTX_KERNELS=all`.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.corpus_modules import CORPUS, FOLDERS, refused
+from tests.corpus_modules import CORPUS, EVERYTHING, FOLDERS, refused, share
 
 from pyptx_ir.diff import compare
 from pyptx_ir.syntax import Source, decode, emit, parse, positions
@@ -29,19 +28,17 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
-ALL = os.environ.get("PYPTX_KERNELS") == "all"
-SHARE = 1 if ALL else 12  # one module in so many
-LARGEST = 400_000 if ALL else 60_000  # bytes
-MUTANTS = 12  # of each module
+MOST = 2  # modules of a producer, by default
+LARGEST = 400_000 if EVERYTHING else 60_000  # bytes
+MUTANTS = 12 if EVERYTHING else 6  # of each module
 DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
     """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
-    paths = sorted((CORPUS / folder).glob("*.ptx"))
-    for path in paths[turn % SHARE % len(paths) :: SHARE]:
-        if path.stat().st_size <= LARGEST:
-            yield path, decode(path.read_bytes())
+    paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
+    for path in share(paths, turn, MOST):
+        yield path, decode(path.read_bytes())
 
 
 def mutants(module: n.Module, chance: random.Random) -> Iterator[Mutant]:
@@ -144,5 +141,5 @@ def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
         assert compare(text, other).same, path
         assert code(other) == expected, path
         made += 1
-        if made == 3 and not ALL:
+        if made == 3 and not EVERYTHING:
             break

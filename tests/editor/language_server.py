@@ -27,8 +27,11 @@ class LanguageServer:
         self._watch = threading.Timer(PATIENCE, self._process.kill)
         self._watch.start()
         self._numbers = itertools.count(1)
-        self._diagnostics: dict[str, list[Message]] = {}
-        text: Message = {"hover": {"contentFormat": ["markdown"]}, "completion": {"completionItem": {}}}
+        text: Message = {
+            "hover": {"contentFormat": ["markdown"]},
+            "completion": {"completionItem": {}},
+            "diagnostic": {},
+        }
         self._ask(
             "initialize",
             processId=None,
@@ -70,10 +73,11 @@ class LanguageServer:
         return signatures
 
     def diagnostics(self, path: Path) -> list[Message]:
-        """Wait until the server has judged an open file, and return what it found."""
-        while path.as_uri() not in self._diagnostics:
-            self._receive()
-        return self._diagnostics[path.as_uri()]
+        """Return what the server finds in an open file."""
+        report = self._ask("textDocument/diagnostic", textDocument={"uri": path.as_uri()})
+        assert report["kind"] == "full", report
+        items: list[Message] = report["items"]
+        return items
 
     def _tell(self, method: str, **parameters: object) -> None:
         self._send({"method": method, "params": parameters})
@@ -94,7 +98,7 @@ class LanguageServer:
         self._process.stdin.flush()
 
     def _receive(self) -> Message:
-        """Read one message; answer it if it is a question, keep it if it brings diagnostics."""
+        """Read one message; answer it if it is a question."""
         assert self._process.stdout is not None
         length = 0
         while line := self._process.stdout.readline().strip():
@@ -102,9 +106,7 @@ class LanguageServer:
             length = int(value) if name.lower() == b"content-length" else length
         assert length, "the language server has ended"
         message: Message = json.loads(self._process.stdout.read(length))
-        if message.get("method") == "textDocument/publishDiagnostics":
-            self._diagnostics[message["params"]["uri"]] = message["params"]["diagnostics"]
-        elif "method" in message and "id" in message:
+        if "method" in message and "id" in message:
             self._send({"id": message["id"], "result": [{}] * len(message["params"].get("items", ()))})
         return message
 

@@ -110,11 +110,13 @@ def test_an_opcode_of_several_instructions_says_what_each_does(server: LanguageS
 
 def test_a_call_shows_its_operands_by_the_names_of_the_manual(server: LanguageServer, document: Path) -> None:
     line, column = place(4, "value, value")
-    (signature,) = server.signatures(document, line, column)
-    assert signature["label"].startswith(
-        "(d: Result | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred:"
-    )
-    assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in str(signature["documentation"])
+    shown = server.signatures(document, line, column)
+    operands = "a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None"
+    assert [each["label"] for each in shown] == [
+        f"(d: Result, {operands}) -> Reg",
+        f"(d: TwoResults, {operands}) -> None",
+    ]
+    assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in str(shown[0]["documentation"])
 
 
 def test_what_is_wrong_is_flagged_where_it_stands_and_nothing_else(server: LanguageServer, document: Path) -> None:
@@ -127,11 +129,11 @@ def test_what_is_wrong_is_flagged_where_it_stands_and_nothing_else(server: Langu
     assert "try_wiat" in typo["message"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_examples_have_nothing_that_an_editor_would_flag(
     server: LanguageServer, document: Path, example: Path
 ) -> None:
-    copy = document.with_name(example.name)
+    copy = document.with_name(f"{example.parent.name}_{example.name}")
     copy.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
     server.open(copy)
     flagged = [each for each in server.diagnostics(copy) if each.get("code") in FLAGS]

@@ -1,18 +1,17 @@
 """`pyptx check` on the corpus: no error in what ptxas accepts, and ptxas's own verdict on other targets.
 
-Every third module of each compiler is checked by default, and each with `PYPTX_KERNELS=all`.
+A few modules of each compiler are checked by default, and each with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, share
 
 from pyptx_ir.isa.modules import check_text, portability
 from pyptx_ir.isa.targets import find_target
@@ -21,10 +20,7 @@ from pyptx_ir.toolchain.finder import find_tool
 
 from .ptxas_verdicts import complaints
 
-CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
-BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 6  # one module in so many, but for those made by people
+MOST = 6  # modules of a producer, by default, but for those made by people
 # Each module of the sample is judged for two of these, in turn.
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_120", "sm_121a")
 
@@ -46,7 +42,7 @@ def test_what_ptxas_accepts_has_no_error(folder: str) -> None:
     accepted = [row["path"] for row in rows() if row["assembles"] and row["path"].startswith(f"{folder}/")]
     found = [
         f"{path}:{one.line}:{one.column}: {one.code}: {one.message}"
-        for path in accepted[:: 1 if folder == BY_HAND else SHARE]
+        for path in (accepted if folder == BY_HAND else share(accepted, 0, MOST))
         for one in check_text(text_of(path), path)
         if one.is_error
     ]

@@ -7,14 +7,13 @@ is many times the same source for another target, each of these takes a share by
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.corpus_modules import BY_HAND, CORPUS, share
 
 from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spell, walk
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement, lead_of
@@ -22,13 +21,12 @@ from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.syntax.source import Span
 
-CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
-BY_HAND = "handmade"
-EVERYTHING = os.environ.get("PYPTX_KERNELS") == "all"
-SHARE = 4  # a law takes one module in so many
+MOST = 8  # modules of a producer that a law takes, by default
 
 
 @cache
@@ -41,9 +39,9 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
     return tuple(found)
 
 
-def some(folder: str, turn: int, share: int = SHARE) -> tuple[tuple[str, bytes, Module], ...]:
+def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
     """Return a law's share of a folder; laws with other turns take other modules."""
-    return trees(folder) if EVERYTHING or folder == BY_HAND else trees(folder)[turn % share :: share]
+    return trees(folder) if folder == BY_HAND else share(trees(folder), turn, most)
 
 
 def test_there_is_a_corpus() -> None:
@@ -83,7 +81,7 @@ def bare(node: Statement) -> Statement:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_careful_parser_alone_makes_the_same_tree(folder: str) -> None:
-    for name, data, tree in some(folder, 3, 8) if folder != BY_HAND else trees(folder)[:: 1 if EVERYTHING else 3]:
+    for name, data, tree in share(trees(folder), 3, MOST // 2 if folder != BY_HAND else 40):
         careful, errors = _parse(Source(decode(data)), fast=False)
         assert not errors, name
         assert careful == tree, name

@@ -116,7 +116,7 @@ def test_a_style_is_a_small_literal(folder: str) -> None:
         leads, gaps, asm = map(ast.literal_eval, map(repr, (style.leads, style.gaps, style.asm)))
         assert Style(leads, gaps, asm) == style, name
         assert len(style.leads) + sum(map(len, style.gaps.values())) < 120, name
-        assert sum(map(len, style.asm)) < len(text) / 4 + 200, name
+        assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # where nearly all is inline assembly
 
 
 @pytest.mark.parametrize("style", [*KNOWN, *LIKE])

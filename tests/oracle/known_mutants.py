@@ -46,6 +46,9 @@ STRICTER: dict[str, str] = {
     ),
     r"\| operand-type: operand 2 of tex\.a\w+\.": "behind the layer of an array, ptxas looks at no type of coordinates",
     r"\| missing-modifier: wgmma\S* lacks a modifier: \.aligned": "ptxas takes wgmma without it",
+    r"^name of another line \| %\w+: \| redefined-label": (
+        "ptxas takes a label by the name of a register out of several, and then no branch to it"
+    ),
     r"^line moved \| .*redefined-function": "ptxas takes a declaration of a function inside the function",
     r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
 }

@@ -9,45 +9,35 @@ with `PYPTX_KERNELS=all`.
 
 from __future__ import annotations
 
-import os
-import tomllib
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, refused, share
 from tests.wild.rebuilding import Rebuilt, rebuild, run
+from tests.wild.work import Work
 
 from pyptx_ir.syntax import decode, encode, nodes, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
 
 from .printer import printed
 
-CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
-BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 7
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARE = 4  # modules of a producer, by default
 MOST = 5.0  # of what a compiler wrote, the statements of which something is said, in percent at most
-
-
-@cache
-def refused() -> frozenset[str]:
-    """Return the modules that ptxas refuses: so does the instruction table, and they are written unchecked."""
-    rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
-    return frozenset(row["path"] for row in rows if not row["assembles"])
-
-
-def is_refused(path: Path) -> bool:
-    return path.relative_to(CORPUS).as_posix() in refused()
 
 
 def some(folder: str, turn: int) -> list[Path]:
     paths = sorted((CORPUS / folder).glob("*.ptx"))
-    return paths if folder == BY_HAND else paths[turn % SHARE :: SHARE]
+    return paths if folder == BY_HAND else share(paths, turn, SHARE)
 
 
 @cache
 def rebuilt(folder: str) -> dict[str, Rebuilt]:
-    return {path.name: rebuild(path.read_bytes(), path.name, unchecked=is_refused(path)) for path in some(folder, 1)}
+    work = [Work(path.read_bytes(), path.name, refused(path)) for path in some(folder, 1)]
+    return {one.name: rebuild(one) for one in work}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -66,7 +56,7 @@ def test_little_is_said_of_white_space_and_spelling(folder: str) -> None:
 def test_without_a_style_the_text_reads_as_the_same_tree(folder: str) -> None:
     for path in some(folder, 2):
         tree = parse(decode(path.read_bytes()))
-        python = printed(stripped(tree, learn(tree)), unchecked=is_refused(path))
+        python = printed(stripped(tree, learn(tree)), unchecked=refused(path))
         assert parse(run(python, path.name).ptx()) == tree, path.name
 
 
@@ -74,7 +64,7 @@ def test_without_a_style_the_text_reads_as_the_same_tree(folder: str) -> None:
 def test_white_space_and_spelling_can_be_said_of_every_statement(folder: str) -> None:
     for path in some(folder, 3):
         data = path.read_bytes()
-        python = printed(parse(decode(data)), unchecked=is_refused(path))
+        python = printed(parse(decode(data)), unchecked=refused(path))
         assert encode(run(python, path.name).ptx()) == data, path.name
 
 

@@ -100,6 +100,8 @@ def operands(p: Reg) -> None:
     assert_type(reg.declare(b64, "%a", vector=2, align=8), tuple[Reg, ...])
     assert_type(ptx.addr(p, 0), AddressOperand)
     ptx.inst.setp.eq.u32(reg.pair(p, "%q"), 1, 2)
+    assert_type(ptx.inst.setp.eq.u32(p, 1, 2), Reg)
+    assert_type(ptx.inst.shfl.sync.bfly.b32(p, p, 1, 31, -1), Reg)
     ptx.tensor_addr("map", [p, 1])
     ptx.unified(ptx.addr("v"))
     ptx.open_scope()

@@ -1,13 +1,14 @@
 """Hold the laws of syntax and of rebuilding on the PTX inside published wheels, and check it against ptxas.
 
-Every module is read, written and read again (`laws`), rebuilt from Python that calls public names alone (`rebuilding`),
-and checked: what ptxas accepts has no error (`checks`). A few dozen of each wheel are transpiled (`transpiling`).
+Every module is read, written and read again (`laws`), and checked: what ptxas accepts has no error (`checks`). A few
+dozen of each wheel are rebuilt from Python that calls public names alone (`rebuilding`), and transpiled
+(`transpiling`).
 
     python -m tests.wild                       the wheels of `WHEELS`, at most 100 modules of each
     python -m tests.wild --all                 every module of them
     python -m tests.wild xgboost==3.2.0 …      these wheels
-    … --transpile                              nothing but that
-    … --jobs 1                                 so many processes that transpile (default: 2)
+    … --only laws --only checks                these parts, of laws, checks, rebuilding and transpiling
+    … --jobs 1                                 so many processes that rebuild and transpile (default: 2)
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
@@ -20,13 +21,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .checks import Checked, check
-from .laws import judge
-from .rebuilding import Rebuilt, rebuild
-from .transpiling import Work, chosen, machine_code, transpile_all
+from .laws import Outcome, judge
+from .rebuilding import rebuild
+from .transpiling import hold, machine_code
 from .wheels import FetchError, Sample, fetch, take
+from .work import Work, chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WHEELS = (
     "bitsandbytes==0.50.2",
@@ -51,6 +58,7 @@ WHEELS = (
     "xformers==0.0.35",
     "xgboost==3.2.0",
 )
+PARTS = ("laws", "checks", "rebuilding", "transpiling")
 LIMIT = 100
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,8 +78,20 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
         return 1
     sample = take(wheel, None if options.all else options.limit)
     say(described(wheel, sample))
-    faults = transpilings(sample, options.jobs)
-    return faults if options.transpile else faults + report(sample, options.keep)
+    if not sample.modules:
+        say("  a wheel without PTX proves nothing: name another version")
+        return 1
+    parts = options.only or PARTS
+    faults = report(sample, parts, options.keep) if {"laws", "checks"} & set(parts) else 0
+    if {"rebuilding", "transpiling"} & set(parts):
+        some = chosen(sample.modules)
+        if not some:
+            say("  nothing to rebuild or to transpile: no module is small enough")
+            return faults + 1
+        work = [Work.of(one) for one in some]
+        faults += rebuildings(work, options.jobs) if "rebuilding" in parts else 0
+        faults += transpilings(work, options.jobs) if "transpiling" in parts else 0
+    return faults
 
 
 def described(wheel: Path, sample: Sample) -> str:
@@ -83,77 +103,79 @@ def described(wheel: Path, sample: Sample) -> str:
     return line
 
 
-def report(sample: Sample, keep: Path | None) -> int:
-    """Hold the laws on every module of a sample, and check it; print figures and return the number of faults."""
-    faults = 0
-    size = parsing = emitting = 0.0
-    checked: list[Checked] = []
-    rebuilt: list[Rebuilt] = []
+def report(sample: Sample, parts: Sequence[str], keep: Path | None) -> int:
+    """Hold the laws on every module of a sample, and check it; print figures, and return the number of faults."""
+    judged, checked, faults = list[Outcome](), list[Checked](), 0
     for module in sample.modules:
         name = f"{module.file}#{module.digest[:12]}"
-        outcome = judge(module.text, name)
-        verdict = check(module.text, name)
-        checked.append(verdict)
-        rebuilt.append(rebuild(module.text, name, unchecked=verdict.refused or verdict.retired))
-        size += len(module.text) / 1e6
-        parsing += outcome.parsing
-        emitting += outcome.emitting
-        for fault in filter(None, (outcome.fault, verdict.fault, rebuilt[-1].fault)):
-            faults += 1
+        if "laws" in parts:
+            judged.append(judge(module.text, name))
+        if "checks" in parts:
+            checked.append(check(module.text, name))
+        found = [outcomes[-1].fault for outcomes in (judged, checked) if outcomes and outcomes[-1].fault]
+        for fault in found:
             say(f"  {module.file} {module.digest[:12]}: {fault}")
-            if keep is not None:
-                keep.mkdir(parents=True, exist_ok=True)
-                (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
-    rates = f"parsed at {size / (parsing or 1e-9):.1f} MB/s, emitted at {size / (emitting or 1e-9):.0f} MB/s"
-    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults; {rates}")
-    say(f"  {checks(checked, size)}")
-    say(f"  {rebuildings(rebuilt, size)}")
-    if not sample.modules:
-        say("  a wheel without PTX proves nothing: name another version")
-        return 1
+        faults += len(found)
+        if found and keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
+    size = sum(len(module.text) for module in sample.modules) / 1e6
+    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults")
+    for line in (laws(judged, size), checks(checked, size)):
+        if line:
+            say(f"  {line}")
     return faults
 
 
-def transpilings(sample: Sample, jobs: int) -> int:
-    """Transpile some modules of a sample, plain and with every rule; print figures and return the number of faults."""
-    some = [(one, f"{one.file}#{one.digest[:12]}") for one in chosen(sample.modules)]
-    if not some:
-        say("  nothing to transpile: no module, or none that is small enough")
-        return 1
-    refused = {name for one, name in some if (verdict := check(one.text, name)).refused or verdict.retired}
-    work = [Work(one.text, name, name in refused, sugar) for one, name in some for sugar in (False, True)]
-    outcomes = transpile_all(work, jobs)
+def rebuildings(work: Sequence[Work], jobs: int) -> int:
+    """Rebuild modules from Python that calls public names alone; print figures and return the number of faults."""
+    with ProcessPoolExecutor(jobs) as pool:
+        rebuilt = list(pool.map(rebuild, work))
+    for one, outcome in zip(work, rebuilt, strict=True):
+        if outcome.fault:
+            say(f"  {one.name}: {outcome.fault}")
+    statements = sum(one.statements for one in rebuilt)
+    share = 100 * sum(one.deviating for one in rebuilt) / (statements or 1)
+    rate = sum(len(one.text) for one in work) / (sum(one.seconds for one in rebuilt) or 1e-9) / 1e6
+    exact = sum(not one.fault for one in rebuilt)
+    say(f"  {exact} of {len(work)} modules rebuilt, {rate:.2f} MB/s: {share:.1f} % of {statements} statements deviate")
+    return len(work) - exact
+
+
+def transpilings(work: Sequence[Work], jobs: int) -> int:
+    """Transpile modules, plain and with every rule; print figures and return the number of faults."""
+    both = [(one, sugar) for one in work for sugar in (False, True)]
+    with ProcessPoolExecutor(jobs) as pool:
+        outcomes = list(pool.map(hold, *zip(*both, strict=True)))
     faults = [f"{one.name}: {one.fault}" for one in outcomes if one.fault]
-    sampled, name = next(((one, name) for one, name in some if name not in refused), some[0])
-    wrong = machine_code(sampled.text) if name not in refused else ""
-    faults += [f"{name}: {wrong}"] if wrong else []
+    sampled = next((one for one in work if not one.unchecked), None)
+    wrong = machine_code(sampled.text) if sampled else ""
+    faults += [f"{sampled.name}: {wrong}"] if sampled and wrong else []
     for fault in faults:
         say(f"  {fault}")
-    size, seconds = 2 * sum(len(one.text) for one, _ in some) / 1e6, sum(one.seconds for one in outcomes)
+    size, seconds = 2 * sum(len(one.text) for one in work) / 1e6, sum(one.seconds for one in outcomes)
     withdrawn = sum(one.withdrawn for one in outcomes)
     plain, sugared = (sum(one.sugar == sugar and not one.fault for one in outcomes) for sugar in (False, True))
     rate = f"{withdrawn} claims withdrawn; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
-    say(f"  {len(some)} modules transpiled: {plain} exact plain, {sugared} sugared; {rate}")
+    say(f"  {len(work)} modules transpiled: {plain} exact plain, {sugared} sugared; {rate}")
     return len(faults)
 
 
+def laws(judged: list[Outcome], size: float) -> str:
+    """Return the line that says how fast the modules are read and written; empty if they weren't."""
+    parsing = sum(one.parsing for one in judged) or 1e-9
+    emitting = sum(one.emitting for one in judged) or 1e-9
+    return f"parsed at {size / parsing:.1f} MB/s, emitted at {size / emitting:.0f} MB/s" if judged else ""
+
+
 def checks(checked: list[Checked], size: float) -> str:
-    """Return the line that says what the checks found."""
+    """Return the line that says what the checks found; empty if there were none."""
     wrong = [one for one in checked if one.errors]
     refused = sum(one.refused for one in wrong)
     seconds = sum(one.seconds for one in checked)
     warnings = sum(one.warnings for one in checked)
     line = f"checked at {size / (seconds or 1e-9):.1f} MB/s: {len(wrong)} modules with errors"
-    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings"
-
-
-def rebuildings(rebuilt: list[Rebuilt], size: float) -> str:
-    """Return the line that says what the modules are when they are written by hand."""
-    statements = sum(one.statements for one in rebuilt)
-    deviating = sum(one.deviating for one in rebuilt)
-    seconds = sum(one.seconds for one in rebuilt)
-    share = 100 * deviating / (statements or 1)
-    return f"rebuilt at {size / (seconds or 1e-9):.1f} MB/s: {share:.1f} % of {statements} statements deviate"
+    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings" if checked else ""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -161,7 +183,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--transpile", action="store_true")
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=LIMIT)
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax import nodes
     from pyptx_ir.syntax.style import Style
 
+    from .work import Work
+
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
@@ -36,16 +38,16 @@ class Rebuilt:
     seconds: float
 
 
-def rebuild(data: bytes, name: str, *, unchecked: bool = False) -> Rebuilt:
-    """Hold both laws on one module; `unchecked` is for those that the instruction table refuses."""
+def rebuild(work: Work) -> Rebuilt:
+    """Hold both laws on one module."""
     started = time.perf_counter()
-    text = decode(data)
+    text, name = decode(work.text), work.name
     try:
         tree = parse(text, name)
     except PtxSyntaxError as error:
         return Rebuilt(f"does not parse: {error}", 0, 0, time.perf_counter() - started)
     style = learn(tree)
-    python = list(printed(stripped(tree, style), unchecked=unchecked))
+    python = list(printed(stripped(tree, style), unchecked=work.unchecked))
     fault = _fault(python, name, text, tree, style)
     deviating = sum(part.count(".written(") for part in python)
     return Rebuilt(fault, sum(1 for _ in walk(tree)), deviating, time.perf_counter() - started)

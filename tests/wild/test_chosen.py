@@ -1,11 +1,11 @@
-"""Which modules of a wheel are transpiled: no more than so many, none too large, spread over all sizes."""
+"""Which modules of a wheel are rebuilt and transpiled: no more than so many, none too large, spread over all sizes."""
 
 from __future__ import annotations
 
 import pytest
 
-from .transpiling import LARGEST, MOST, chosen
 from .wheels import Found
+from .work import LARGEST, MOST, chosen
 
 
 def of_sizes(*sizes: int) -> list[Found]:

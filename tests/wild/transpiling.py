@@ -1,14 +1,12 @@
-"""The laws of the transpiler on modules out of a wheel: Python that is printed, plain and with every rule, emits them.
+"""The law of the transpiler on one module: Python that is printed, plain or with every rule, emits the same bytes.
 
-Up to `MOST` modules of a wheel, of at most `LARGEST` bytes, spread evenly over their sizes; each in a process of its
-own pool, since printing and running a large module takes seconds. Of the first, ptxas makes the same machine code.
+Of one module of each wheel, ptxas makes the same machine code.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,12 +20,7 @@ from pyptx_ir.toolchain import AssemblyError, ToolchainError, assemble
 from .laws import first_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .wheels import Found
-
-MOST = 30
-LARGEST = 2_000_000
+    from .work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,44 +34,21 @@ class Transpiled:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One module to print: `unchecked` for those that the instruction table refuses as ptxas does."""
-
-    text: bytes
-    name: str
-    unchecked: bool
-    sugar: bool
-
-
-def chosen(modules: Sequence[Found]) -> list[Found]:
-    """Return the modules to transpile: all that are small enough or, of more than `MOST`, that many, spread by size."""
-    small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
-    count = min(len(small), MOST)
-    return [small[at * len(small) // count] for at in range(count)]
-
-
-def transpile_all(work: Sequence[Work], jobs: int) -> list[Transpiled]:
-    """Hold the law on all of `work`, in so many worker processes."""
-    with ProcessPoolExecutor(jobs) as pool:
-        return list(pool.map(hold, work))
-
-
-def hold(work: Work) -> Transpiled:
+def hold(work: Work, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a pool, which passes by position
     """Print one module, run what is printed, and compare what that emits with the source."""
     started = time.perf_counter()
     source = decode(work.text)
-    rules = manager().sugar_rules() if work.sugar else ()
-    kind = "sugared" if work.sugar else "plain"
+    rules = manager().sugar_rules() if sugar else ()
+    kind = "sugared" if sugar else "plain"
     try:
         done = transpile(source, rules, name=work.name, unchecked=work.unchecked)
         again = emitted(done.text)
     except PyptxError as error:
         fault = f"cannot be transpiled ({kind}): {error}"
-        return Transpiled(work.name, work.sugar, fault, 0, time.perf_counter() - started)
+        return Transpiled(work.name, sugar, fault, 0, time.perf_counter() - started)
     fault = "" if again == source else f"other bytes ({kind}): {first_difference(source, again)}"
     seconds = time.perf_counter() - started
-    return Transpiled(work.name, work.sugar, fault, len(done.withdrawn), seconds)
+    return Transpiled(work.name, sugar, fault, len(done.withdrawn), seconds)
 
 
 def emitted(python: str) -> str:

@@ -292,6 +292,40 @@ def test_a_block_is_its_end_and_is_left_from_any_depth() -> None:
     assert Machine().run(built(body)) == [0, 1, 9]
 
 
+def test_a_named_if_is_left_from_any_depth() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(~p[1], label="else"):
+            with ptx.if_(p[2]):
+                ptx.break_("else", pred=p[3])
+            note(1)
+        with ptx.else_(end_label="end"):
+            ptx.break_("end", uniform=True)
+
+    assert statements(body) == [
+        *("@%p1 bra else;", "@!%p2 bra $L_else_0;", "@%p3 bra else;", "$L_else_0:"),
+        *("st.local.u32 [0], 1;", "bra end;", "else:", "bra.uni end;", "end:"),
+    ]
+
+
+def test_an_if_behind_its_end_or_without_a_name_cannot_be_left() -> None:
+    def behind(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1], label="done"):
+            note(1)
+        ptx.break_("done")
+
+    def unnamed(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1]):
+            ptx.break_("$L_else_0")
+
+    def again(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1], label="done"):
+            ptx.continue_("done")
+
+    for body, message in ((behind, "named 'done'"), (unnamed, "named"), (again, "which runs once")):
+        with pytest.raises(ControlFlowError, match=message):
+            built(body).ptx()
+
+
 def test_an_unnamed_break_leaves_the_loop_and_no_block() -> None:
     def body(p: RegArray, _: RegArray) -> None:
         with ptx.loop("$top", end_label="$exit"), ptx.block():

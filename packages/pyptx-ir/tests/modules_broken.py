@@ -7,6 +7,7 @@ from dataclasses import dataclass
 HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %rd<8>;\n\t.reg .f32 %f<8>;\n"
 PAIR = ".func (.param .b32 sum) pair(.param .b32 a, .param .b64 b)\n{\n\tst.param.b32 [sum], 1;\n\tret;\n}\n"
+VALUES = ".const .b32 values[8];\n.global .b32 places[8];\n"
 ARGUMENTS = "\t.param .b32 x;\n\t.param .b64 y;\n\t.param .b32 z;\n"
 
 
@@ -282,6 +283,31 @@ BROKEN: tuple[Broken, ...] = (
         exception="ptxas counts no components: what is read behind the last is undefined",
     ),
     Broken("a component of a special register", "undefined-register", entry("mov.b32 %r1, «%laneid.x»;")),
+    Broken(
+        "a float as an index",
+        "operand-kind",
+        entry("ld.const.u32 %r1, «values[%f1]»;", above=VALUES),
+    ),
+    Broken(
+        "a float and a number as an index",
+        "operand-kind",
+        entry("ld.const.u32 %r1, «values[%f1+1]»;", above=VALUES),
+    ),
+    Broken(
+        "a predicate as an index",
+        "operand-kind",
+        entry("st.global.u32 «places[%p1]», %r1;", above=VALUES),
+    ),
+    Broken(
+        "a component as an index",
+        "operand-kind",
+        entry("ld.const.u32 %r1, «values[%tid.x]»;", above=VALUES),
+    ),
+    Broken(
+        "an index of 128 bits",
+        "operand-kind",
+        entry(".reg .b128 %q; ld.const.u32 %r1, «values[%q]»;", above=VALUES),
+    ),
     Broken("a part of a register outside video instructions", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
     # Addresses
     *(

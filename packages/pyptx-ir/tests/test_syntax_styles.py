@@ -129,6 +129,80 @@ def test_a_style_joins_no_tokens_and_one_that_adds_some_is_refused() -> None:
         formatted(CROWDED, Style(leads={"*": "\nret;"}))
 
 
+LLVM = """\
+.version 8.0
+.target sm_90
+.file	1 "k.py"
+	// .globl	bump                    // -- Begin function bump
+.visible .entry bump()                  // @bump
+{
+	.reg .b32 	%r<9>;
+	.loc	1 7 0                           // k.py:7:0
+// %bb.0:
+	mov.u32 	%r1, %tid.x;
+	{ // callseq 4, 0
+	call.uni f, ();
+	} // callseq 4
+	{ // callseq 5, 0
+	call.uni f, ();
+	} // callseq 5
+	@%p1 bra 	$L__BB0_1;
+// %bb.7:
+	@%p1 bra 	$L__BB0_1;
+// %bb.8:
+	// begin inline asm
+	.loc	1 0 3                           // k.py:0:3
+	mov.u32 %r1, %laneid;
+	// end inline asm
+	and.b32  	%r2, %r1, 1;
+$L__BB0_1:
+	ret;
+}
+"""
+
+
+def deviating(text: str) -> list[tuple[str | None, str | None]]:
+    tree = parse(text)
+    style = learn(tree)
+    assert emit(stripped(tree, style), style) == text
+    return [(one.lead, one.raw) for one in deviations(tree, style)]
+
+
+def test_comments_that_repeat_what_is_around_are_rules_where_they_are_seen_once() -> None:
+    style = learn(parse(LLVM))
+    assert style.leads["Loc *"] == "{margin}// {location}\n// %bb.{block}:\n\t"
+    assert style.leads["* Function"] == "\n\t// .globl\t{function}{margin}// -- Begin function {function}\n"
+
+
+def test_what_compilers_count_goes_on_from_what_a_comment_says() -> None:
+    assert deviating(LLVM) == [(" // callseq 4, 0\n\t", None), ("\n// %bb.7:\n\t", None)]
+    again = LLVM.replace("%bb.8:", "%bb.9:").replace("callseq 5, 0", "callseq 6, 0").replace("callseq 5", "callseq 6")
+    assert len(deviating(again)) == 4
+
+
+def test_what_a_known_compiler_does_is_a_rule_where_it_is_seen_once() -> None:
+    assert learn(parse(LLVM)).gaps["and"] == {"opcode %": "  \t"}
+    other = LLVM.replace("and.b32  \t", "and.b32   \t")
+    assert "and" not in learn(parse(other)).gaps
+    assert deviating(other)[-1][1] == "and.b32   \t%r2, %r1, 1;"
+
+
+def test_a_template_says_where_its_statements_come_from_and_what_their_author_called() -> None:
+    assert learn(parse(LLVM)).asm == (
+        "// begin inline asm\n\t.loc\t1 0 3 // {location}\n\tmov.u32 %a, %laneid;\n\t// end inline asm",
+    )
+
+
+def test_asm_of_the_same_instructions_is_told_apart_by_the_names_in_it() -> None:
+    one = "	// begin inline asm\n	{ .reg.b32 x; mov.b32 x,%r1;  mov.b32 %r2,x; }\n	// end inline asm\n"
+    other = (
+        "	// begin inline asm\n	{ .reg.b32 y;\n\tmov.b32 y, %r1;\n\tmov.b32 %r3, y; }\n	// end inline asm\n"
+    )
+    text = LLVM.replace("\tand.b32", f"{one}{one}{other}\tand.b32")
+    assert len(deviating(text)) == 2
+    assert learn(parse(text)).asm[-1] == other.strip().replace("%r1", "%a").replace("%r3", "%a")
+
+
 ABBREVIATIONS = """\
 	.section	.debug_abbrev
 	{

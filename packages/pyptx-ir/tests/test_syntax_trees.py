@@ -417,3 +417,17 @@ def test_reading_leaves_frozen_what_somebody_froze() -> None:
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+def test_what_somebody_froze_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting visits every frozen object, which takes longer than most texts take to read."""
+    asked = list[int]()
+    count = gc.get_freeze_count
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or count())
+    gc.freeze()
+    try:
+        for _ in range(10):
+            parse(".global .b32 x;\n" * 2000)
+    finally:
+        gc.unfreeze()
+    assert len(asked) <= 1

@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replac
 
 import pytest
 
-from pyptx_ir.values import Value, value
+from pyptx_ir.values import Unique, Value, value
 
 
 @value(kw_only=True)
@@ -28,6 +28,56 @@ class Sum(Base):
 @value
 class Nothing(Value):
     pass
+
+
+@value
+class Interval(Value):
+    low: int
+    high: int
+    width: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.high < self.low:
+            raise ValueError(f"{self.low} to {self.high}")
+        object.__setattr__(self, "width", self.high - self.low)
+
+
+@value
+class Parsed(Unique):
+    words: tuple[str, ...]
+
+    def __init__(self, text: str) -> None:
+        object.__setattr__(self, "words", tuple(text.split()))
+
+
+def test_what_a_class_does_behind_its_fields_is_done() -> None:
+    class Named(Interval):
+        def __init__(self, name: str) -> None:
+            super().__init__(0, len(name))
+
+    assert (Interval(2, 5).width, Named("four").width) == (3, 4)
+    assert Interval(2, 5) == Interval(2, 5) != Interval(2, 6)
+    with pytest.raises(ValueError, match="3 to 2"):
+        Interval(3, 2)
+
+
+def test_a_constructor_of_a_class_of_its_own_stays() -> None:
+    one, other = Parsed("a b"), Parsed("a b")
+    assert one.words == ("a", "b")
+    assert one != other
+    assert len({one, other, one}) == 2
+    assert repr(one).endswith("Parsed(words=('a', 'b'))")
+
+
+def test_a_signature_is_known_before_the_first_value_is_made() -> None:
+    @value
+    class Late(Value):
+        x: int
+        y: int = 3
+
+    assert str(inspect.signature(Late)) == "(x: 'int', y: 'int' = 3) -> None"
+    assert str(inspect.signature(Parsed)) == "(text: 'str') -> 'None'"
+    assert Late(1) == Late(1, 3)
 
 
 def test_a_value_is_made_as_its_fields_say() -> None:

@@ -97,3 +97,34 @@ def test_claims_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
     assert all(plan.accept(each) for each in (outer, *inner, *uneven))
     plan.settle()
     assert [each.rule for each in plan.claims()] == ["turns"]
+
+
+def test_settling_again_changes_nothing(body: Body) -> None:
+    plan, start = Plan(body, frozenset()), body.start
+    outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
+    common = [Claim("test", at, at + 2, nothing, like="one") for at in range(start, start + 20, 5)]
+    assert all(plan.accept(each) for each in (outer, *inner, *common))
+    for _ in range(2):
+        plan.settle()
+        assert list(plan.claims()) == [outer, inner[0], *common[:2], inner[1], *common[2:]]
+
+
+def test_claims_are_alike_only_with_all_that_is_inside_of_them(body: Body) -> None:
+    plan, start = Plan(body, frozenset()), body.start
+    loop = turns(start, 10, 2)
+    blocks = [Claim("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
+    inside = claim(start + 2, start + 4)  # in the first of both alone
+    assert all(plan.accept(each) for each in (loop, *blocks, inside))
+    plan.settle()
+    assert list(plan.claims()) == [loop]
+
+
+def test_what_no_claim_says_is_in_rows_of_one_slot_each(body: Body) -> None:
+    plan, start = Plan(body, frozenset()), body.start
+    assert list(plan.unclaimed()) == [range(start, body.end)]
+    assert plan.accept(claim(start + 2, start + 10, (start + 3, start + 6), (start + 6, start + 9)))
+    assert plan.accept(claim(start + 4, start + 5))
+    ends = [(0, 2), (3, 4), (5, 6), (6, 9), (10, LENGTH)]
+    assert list(plan.unclaimed()) == [range(start + first, start + last) for first, last in ends]
+    for row in plan.unclaimed():
+        assert len({id(plan.slot(at)) for at in row}) == 1

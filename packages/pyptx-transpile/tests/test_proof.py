@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,6 +74,7 @@ def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
 def rebuilt(text: str) -> str:
     """Run what was printed, without the façade that its imports name."""
     names: dict[str, object] = {**BY_NAME, "ptx": ptx, "reg": reg, "Style": Style, "__name__": "printed"}
+    names["partial"] = partial
     names["pyptx"] = type("Facade", (), {"module": staticmethod(module)})
     lines = [line for line in text.splitlines() if not line.startswith(("import ", "from "))]
     exec("\n".join(lines), names)  # noqa: S102  what is tested

@@ -45,6 +45,57 @@ def groups(count: int) -> Iterator[str]:
         yield f"st.shared.v4.b32 [%r{at + 4}], {{%r{at}, %r{at + 1}, %r{at + 2}, %r{at + 3}}}"
 
 
+def butterfly() -> str:
+    """Return five steps of a butterfly as LLVM writes them with lines."""
+    steps = (
+        f"$L__tmp{2 * n + 4}:\n\t.loc\t1 7 3\n"
+        f"\tshfl.sync.bfly.b32 %r{2 * n + 21}, %r{2 * n + 20}, {16 >> n}, 31, -1;\n"
+        f"$L__tmp{2 * n + 5}:\n\t.loc\t1 9 1\n"
+        f"\tmax.s32 %r{2 * n + 22}, %r{2 * n + 20}, %r{2 * n + 21};\n"
+        for n in range(5)
+    )
+    return "".join(steps)
+
+
+def test_labels_of_debuggers_count_with_what_repeats() -> None:
+    source = module().replace("\tret", f"{butterfly()}\tret").replace("\n.visible", '\n.file\t1 "k.py"\n.visible')
+    done = transpile(source, RULES)
+    assert body_of(done.text) == (
+        "    for i, t in enumerate((16, 8, 4, 2, 1)):\n"
+        '        ptx.label(f"$L__tmp{4 + 2 * i}")\n'
+        "        ptx.loc(1, 7, 3)\n"
+        "        ptx.inst.shfl.sync.bfly.b32(r[21 + 2 * i], r[20 + 2 * i], t, 31, -1)\n"
+        '        ptx.label(f"$L__tmp{5 + 2 * i}")\n'
+        "        ptx.loc(1, 9, 1)\n"
+        "        ptx.inst.max.s32(r[22 + 2 * i], r[20 + 2 * i], r[21 + 2 * i])\n"
+    )
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("$L__tmp6:", "$L__tmp77:"), ("$L__tmp6:", "$L__tmp06:"), ("\tret", "\t@%p1 bra $L__tmp6;\n\tret")],
+    ids=["another number", "a zero in front", "a branch"],
+)
+def test_a_label_that_does_not_count_ends_what_repeats(change: tuple[str, str]) -> None:
+    source = module().replace("\tret", f"{butterfly()}\tret").replace("\n.visible", '\n.file\t1 "k.py"\n.visible')
+    source = source.replace(*change)
+    done = transpile(source, RULES)
+    assert "range(5)" not in done.text
+    assert "enumerate((16, 8, 4, 2, 1))" not in done.text
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+
+
+def test_labels_count_in_two_loops() -> None:
+    turns = [[f'ptx.label(f"$L{{{at + 1} + 2 * j}}")', "ptx.loc(1, 2, 3)"] for at in (4, 8, 12)]
+    loop = looped(turns, 0)
+    assert loop is not None
+    assert loop.lines == ['ptx.label(f"$L{5 + 4 * i + 2 * j}")', "ptx.loc(1, 2, 3)"]
+    assert looped([['ptx.label("$A1")'], ['ptx.label("$B2")']], 0) is None
+
+
 def test_a_loop_is_in_a_loop() -> None:
     source = module(*groups(3))
     done = transpile(source, RULES)

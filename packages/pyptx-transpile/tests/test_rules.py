@@ -129,6 +129,14 @@ SHAPES = {
         "@%p1 bra $L1;\n\t@%p2 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:",
         'with ptx.block("$L2"):|with ptx.if_(~p[1], label="$L1"):|ptx.break_("$L2", pred=p[2])',
     ),
+    "out of an if": (
+        "@%p1 bra $L3;\n\t@%p2 bra $L1;\n\t@!%p3 bra $L3;\n$L1:\n\tmov.b32 %r1, 2;\n\t@%p2 bra $L1;\n$L3:",
+        'with ptx.if_(~p[1], label="$L3"):|if_(~p[2], label="$L1", define_label=False)|ptx.break_("$L3", pred=~p[3])',
+    ),
+    "one way or the other": (
+        "@%p1 bra $L1;\n\tbra.uni $L2;\n$L1:\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L2:\n\tmov.b32 %r1, 2;\n$L3:",
+        'with ptx.block("$L3"):|with ptx.block("$L2"):|ptx.break_("$L2", uniform=True)|ptx.break_("$L3", uniform=True)',
+    ),
     "label of a scope": ("{\n$L1:\n\t@%p1 bra $L1;\n\t}", 'with ptx.scope():|with ptx.loop("$L1", pred=p[1]):'),
     "out of a scope": ("{\n\t@%p1 bra $L1;\n\t}\n$L1:", 'with ptx.block("$L1"):|ptx.break_("$L1", pred=p[1])'),
     "into a loop": ("@%p1 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:\n\t@%p2 bra $L1;", 'ptx.inst.bra("$L2", pred=p[1])'),
@@ -141,6 +149,16 @@ def test_shapes_of_branches(shape: str) -> None:
     done = transpile(module(before), RULES)
     for line in lines.split("|"):
         assert line in done.text
+    assert not done.withdrawn
+
+
+def test_the_end_of_a_switch_is_a_block_before_its_cases_are() -> None:
+    ways = "\n\t".join(f"@%p1 bra $L{n};" for n in range(20))
+    cases = "\n".join(f"\tbra.uni $L99;\n$L{n}:\n\tmov.b32 %r1, {n};" for n in range(20))
+    source = module(f"{ways}\n{cases}\n$L99:")
+    done = transpile(source, RULES)
+    assert done.text.count('ptx.break_("$L99", uniform=True)') == 20
+    assert 5 < done.text.count("ptx.inst.bra(") < 10
     assert not done.withdrawn
 
 

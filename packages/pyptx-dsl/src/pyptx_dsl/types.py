@@ -10,14 +10,15 @@ Sizes".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyptx_dsl.errors import UnknownTypeError
 from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_ir.values import Unique, value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PtxType:
+@value
+class PtxType(Unique):
     """A PTX type; the instances of this module are the only ones.
 
     `register` is the type of the `.reg` declaration; `kind` is `bits unsigned signed float packed pred`; `prefix` is

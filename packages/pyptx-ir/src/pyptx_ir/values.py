@@ -1,8 +1,8 @@
 """Frozen dataclasses that cost little to define.
 
 For a frozen class with slots, `dataclass` writes and compiles up to seven methods, half a millisecond each class: for
-the sixty that the tree and the rows of plugins need, half the time of `import pyptx`. Here they share their methods,
-and a constructor is compiled when its class is first constructed by it.
+the seventy that `import pyptx` defines, half of its time. Here they share their methods, and a constructor is compiled
+when its class is first constructed by it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, o
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import Field
+    from inspect import Signature
 
     ValueT = TypeVar("ValueT", bound="Value")
 
 _become: Any = object.__dict__["__class__"].__set__
+
+
+class _SignatureOfFields:
+    """What `inspect.signature` and `help` ask a class for: the constructor's, compiled by then."""
+
+    def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - its `__init__` is assigned to
+        if kind.__init__ is _first_init:
+            _compile(kind)
+        return None  # as if there were none: what is inspected is the constructor
 
 
 class Value:
@@ -26,6 +36,7 @@ class Value:
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __signature__ = _SignatureOfFields()
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -57,17 +68,26 @@ class Value:
             object.__setattr__(self, one.name, value)
 
 
+class Unique(Value):
+    """A value that equals nothing but itself: what `dataclass(frozen=True, slots=True, eq=False)` makes."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
 @overload
 def value(kind: type[ValueT], /) -> type[ValueT]: ...
 @overload
 def value(*, kw_only: bool = False) -> Callable[[type[ValueT]], type[ValueT]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(kind: type[ValueT] | None = None, /, *, kw_only: bool = False) -> Any:
-    """Make a subclass of `Value` a frozen dataclass with slots."""
+    """Make a subclass of `Value` a frozen dataclass with slots; a constructor that it defines itself stays."""
 
     def made(kind: type[ValueT]) -> type[ValueT]:
         done: Any = dataclass(init=False, eq=False, repr=False, slots=True, kw_only=kw_only)(kind)
-        done.__init__ = _first_init
+        if "__init__" not in vars(kind):
+            done.__init__ = _first_init
         finished: type[ValueT] = done
         return finished
 
@@ -76,27 +96,34 @@ def value(kind: type[ValueT] | None = None, /, *, kw_only: bool = False) -> Any:
 
 def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
     """Compile the constructor of a class, put it in the place of this one, and call it."""
-    kind: Any = next(one for one in type(self).__mro__ if "__init__" in vars(one))
-    if kind.__init__ is _first_init:  # and no other thread has been here meanwhile
-        kind.__init__ = _constructor(kind)
-    kind.__init__(self, *arguments, **keywords)
+    _compile(type(self)).__init__(self, *arguments, **keywords)
+
+
+def _compile(kind: type) -> Any:  # noqa: ANN401 - its `__init__` is assigned to
+    """Return the class whose constructor a class has, compiled."""
+    owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
+    if owner.__init__ is _first_init:  # and no other thread has been here meanwhile
+        owner.__init__ = _constructor(owner)
+    return owner
 
 
 _CONSTRUCTOR = """\
 def __init__({parameters}):
     if self.__class__ is not __kind:
         {outside}
+        {then}
         return
     __become(self, __draft)
     {inside}
     self.__class__ = __kind
+    {then}
 """
 
 
 def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameters are the fields
     """Return the constructor of a frozen class with these fields; a plain subclass has no draft of its own."""
     names = {"__kind": kind, "__draft": draft(kind), "__become": _become, "__put": object.__setattr__, "__new": MISSING}
-    listed = sorted(fields(kind), key=lambda one: bool(one.kw_only))
+    listed = sorted((one for one in fields(kind) if one.init), key=lambda one: bool(one.kw_only))
     parameters, values = ["self"], dict[str, str]()
     for one in listed:
         if one.kw_only and "*" not in parameters:
@@ -107,6 +134,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
         parameters=", ".join(parameters),
         outside="; ".join(["pass", *[f"__put(self, {name!r}, {value})" for name, value in values.items()]]),
         inside="; ".join(["pass", *[f"self.{name} = {value}" for name, value in values.items()]]),
+        then="self.__post_init__()" if hasattr(kind, "__post_init__") else "pass",
     )
     exec(text, names)  # noqa: S102 - the names are those of fields
     made: Any = names["__init__"]

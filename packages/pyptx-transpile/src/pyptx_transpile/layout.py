@@ -66,6 +66,12 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
     if isinstance(expression, Bracketed):
         yield from (f"{margin}{before}{expression.before}(", f"{margin}    {expression.inner}", f"{margin}){behind}")
         return
+    if isinstance(expression, Text) and expression.before.endswith("=") and len(expression.pieces) > 1:
+        first, *others = expression.pieces
+        yield f"{margin}{before}{expression.before}{first}"
+        yield from (f"{margin}{piece}" for piece in others[:-1])
+        yield f"{margin}{others[-1]}{behind}"
+        return
     if isinstance(expression, Text):
         fits = len(margin) + 4 + len(expression.whole) <= WIDTH
         yield f"{margin}{before}{expression.before}("
@@ -97,9 +103,19 @@ def listed(items: Sequence[Expression]) -> Group:
 
 
 def text(value: str, literal: Callable[[str], str]) -> Expression:
-    """Return a string, which may stand in pieces that end where its lines do; `literal` writes one."""
-    lines_of = value.splitlines(keepends=True)
-    return literal(value) if len(lines_of) < 2 else Text("", literal(value), tuple(map(literal, lines_of)))
+    """Return a string, which may stand in pieces that end where its lines do; `literal` writes one.
+
+    Blank lines stand with the one behind them, what is behind the last line with that.
+    """
+    pieces = [""]
+    for line in value.splitlines(keepends=True):
+        pieces[-1] += line
+        if not pieces[-1].isspace():
+            pieces.append("")
+    *told, rest = pieces
+    if len(told) > 1:
+        told[-1] += rest
+    return literal(value) if len(told) < 2 else Text("", literal(value), tuple(map(literal, told)))
 
 
 def keyword(name: str, value: Expression, sign: str = "=") -> Expression:

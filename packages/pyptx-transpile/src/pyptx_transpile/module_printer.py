@@ -12,6 +12,7 @@ from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
 from pyptx_transpile.forms import form_lines, named_forms
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
+from pyptx_transpile.long_files import MOST_LINES, hold_in_text
 from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
 from pyptx_transpile.outlined import called
@@ -48,8 +49,9 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Words that are no attributes, outside of strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
-_NO_TYPES = "ptx.inst."  # no operand of an instruction is one
+_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.written(")  # of whose arguments none is one
 _TABLE = 2  # lines of a section in a row that are said together
+_OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -57,7 +59,7 @@ _DIGITS = re.compile(r"(\d+)", re.ASCII)
 class Part:
     """A top-level statement of the file, or several: its lines, their claims, and the body that they hold, if any.
 
-    `header` is how many lines stand in front of the lines of the body.
+    `header` is how many lines stand in front of the lines of the body, its docstring among them.
     """
 
     page: Page
@@ -158,8 +160,12 @@ class ModulePrinter:
             parts.insert(0, _assigned(shared))
         if self._naming.forms:
             parts.insert(0, Part(_lines(form_lines(self._naming.forms))))
+        is_long = sum(len(part.page.lines) for part in parts) > MOST_LINES
+        for part in parts if is_long else ():
+            if part.body is not None:
+                hold_in_text(part.page, part.header)
         opening = self._opening()
-        return Printed(self._head(parts) + opening, tuple(parts), self._foot(), opening)
+        return Printed(self._head(parts, _OF_TEXTS if is_long else "") + opening, tuple(parts), self._foot(), opening)
 
     def _spelling(self) -> Part:
         page = Page()
@@ -234,34 +240,35 @@ class ModulePrinter:
         page.say(call(f"module.{node.kind}", arguments), before="@")
         registers = Registers(self._symbols, at)
         with page.block(definition(self._functions[at], node, registers), behind=" -> None"):
-            header = len(page.lines)
             said = signature(node.name) if self._naming.demangled else None
             if said is not None:
                 page.line(f'"""C++: {said}."""')
+            header = len(page.lines)
             BodyPrinter(body, plan, page, registers, self._naming).print()
         return Part(page, body, plan, header=header)
 
     # --- around the parts -------------------------------------------------------------------------------
 
-    def _head(self, parts: Iterable[Part]) -> str:
+    def _head(self, parts: Iterable[Part], remark: str) -> str:
         page = Page()
         for line in self._summary():
             page.line(line)
         page.line("")
         written = [line for part in parts for line in part.page.lines]
-        if any("partial(" in line for line in written):
+        mentioned = _mentioned(written, ("partial(", "ptx.", "reg."))
+        if "partial(" in mentioned:
             page.line("from functools import partial")
             page.line("")
         page.line("import pyptx")
-        names = [name for name in ("ptx", "reg") if any(f"{name}." in line for line in written)]
+        names = [name for name in ("ptx", "reg") if f"{name}." in mentioned]
         if names:
-            page.line(f"from pyptx import {', '.join(names)}")
+            page.line(f"from pyptx import {', '.join(names)}{remark}")
         page.line("from pyptx.emitter import Style")
         others = "\n".join([line for line in written if not line.lstrip(" ").startswith(_NO_TYPES)])
         used = sorted({name for name in _TYPES.findall(others) if name in BY_NAME}, key=_natural)
         if used:
-            line = f"from pyptx.types import {', '.join(used)}"
-            page.say(line if len(line) <= WIDTH else Group("from pyptx.types import (", tuple(used), ")"))
+            line = f"from pyptx.types import {', '.join(used)}{remark}"
+            page.say(line if len(line) <= WIDTH else Group(f"from pyptx.types import ({remark}", tuple(used), ")"))
         page.line("")
         return page.text()
 
@@ -300,6 +307,12 @@ class ModulePrinter:
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
         alias = f"\n\nk = {kernels[0]}\n" if len(kernels) == 1 and kernels[0] != "k" else "\n"
         return f'{alias}\nif __name__ == "__main__":\n    print(module.described())\n'
+
+
+def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """Return the texts that lines have somewhere."""
+    whole = "\n".join(lines)
+    return {text for text in texts if text in whole}
 
 
 def _lines(lines: Iterable[str]) -> Page:

@@ -23,6 +23,7 @@ RESERVED = frozenset(
     {
         *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
+        *("counted", "counted_2", "counted_3"),
         *("descriptor", "descriptor_2", "descriptor_3"),
     }
 )

@@ -86,6 +86,11 @@ class Page:
         self.say(expression, before, behind)
         self.indent -= blocks
 
+    def insert(self, at: int, line: str) -> None:
+        """Put a line that is no claim's in front of another one, or behind the last."""
+        self.lines.insert(at, line)
+        self.owners.insert(at, None)
+
     def space(self, count: int) -> None:
         """Leave lines blank."""
         self.lines += [""] * count

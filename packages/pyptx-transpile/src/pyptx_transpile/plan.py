@@ -195,6 +195,10 @@ class Plan:
             slot = placed.slot_of(place, place + 1)
         return slot
 
+    def unclaimed(self) -> Iterator[range]:
+        """Yield the rows of items that no claim says by itself, each in one slot, in the order of the text."""
+        yield from _unclaimed(self.root)
+
     def in_turn(self, place: int) -> bool:
         """Tell whether an item that no claim says by itself is one of several that a loop says."""
         slot = self.slot(place)
@@ -223,6 +227,18 @@ class Plan:
             yield placed.claim
             for slot in reversed(placed.slots):
                 stack += reversed(slot.claims)
+
+
+def _unclaimed(slot: Slot) -> Iterator[range]:
+    at = slot.start
+    for placed in slot.claims:
+        if placed.claim.start > at:
+            yield range(at, placed.claim.start)
+        for inner in placed.slots:
+            yield from _unclaimed(inner)
+        at = placed.claim.end
+    if slot.end > at:
+        yield range(at, slot.end)
 
 
 def _settle(slot: Slot) -> None:

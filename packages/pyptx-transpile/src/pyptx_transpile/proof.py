@@ -16,6 +16,7 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.modules.compression import decompressed
+from pyptx_dsl.modules.pieces import in_pieces
 from pyptx_dsl.modules.places import places_of
 from pyptx_dsl.tracing.leads import UsualLead
 from pyptx_dsl.types import BY_NAME
@@ -23,7 +24,6 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.outlined import called
-from pyptx_transpile.pieces import LINES, Pieces, ReboundError
 from pyptx_transpile.rows import Row, spelling_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class Proof:
         """Prepare to compare with a module from which the white space that its style gives was taken away."""
         self._row, self._style = row, style
         self._raising: set[Helper] = set()
-        self._in_pieces = True
         self._by_returns = True
 
     def faults(self, printed: Printed) -> Faults:
@@ -62,7 +61,7 @@ class Proof:
         bound = {part.body.start: part.page.bound for part in printed.parts if part.body and part.page.bound}
         found: Faults = {start: {} for start in bound}
         try:
-            found = self._in_any_way(printed)
+            found = self._faults(printed)
         except ProofError:
             if not bound:
                 raise
@@ -70,18 +69,11 @@ class Proof:
             return found
         try:
             self._by_returns = False
-            by_itself = self._in_any_way(printed)
+            by_itself = self._faults(printed)
         finally:
             self._by_returns = True
         names = {start: bound[start] for start in found if start in bound} or bound
         return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
-
-    def _in_any_way(self, printed: Printed) -> Faults:
-        try:
-            return self._faults(printed)
-        except ReboundError:
-            self._in_pieces = False
-            return self._faults(printed)
 
     def _faults(self, printed: Printed) -> Faults:
         names: dict[str, object] = {**BY_NAME, "partial": partial, "ptx": ptx, "reg": reg}
@@ -125,12 +117,7 @@ class Proof:
         """Run a part; return what it raises."""
         lines = part.page.lines if self._by_returns else part.page.without_returns()
         try:
-            if self._in_pieces and part.body is not None and len(lines) > LINES:
-                Pieces(lines, part.header, _file(part)).run(names)
-            else:
-                exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  what was printed here
-        except ReboundError:
-            raise
+            exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  what was printed here
         except Exception as error:  # noqa: BLE001  whatever a rule has printed
             return error
         return None
@@ -150,7 +137,8 @@ class Proof:
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
         """Run what begins the module, and return it; the facade that the file imports may not be installed."""
-        names |= {"pyptx": SimpleNamespace(module=module, decompressed=decompressed), "Style": Style}
+        facade = SimpleNamespace(module=module, decompressed=decompressed, in_pieces=in_pieces)
+        names |= {"pyptx": facade, "Style": Style}
         try:
             exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  what was printed here
         except PyptxError as error:

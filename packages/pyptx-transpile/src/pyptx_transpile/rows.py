@@ -175,6 +175,12 @@ class Body:
             raise TypeError(f"item {at} is no label")
         return node.name
 
+    def marks(self, at: int) -> bool:
+        """Tell whether a label is there that marks a place for debuggers: before a `.loc`, and nothing leads there."""
+        items = self.items
+        behind = items[at + 1].node if at + 1 < self.end else None
+        return isinstance(items[at].node, nodes.Label) and isinstance(behind, nodes.Loc) and not self.jumps_to(at)
+
     def deviates(self, at: int) -> bool:
         """Tell whether an item has a lead or a spelling of its own."""
         item = self.items[at]

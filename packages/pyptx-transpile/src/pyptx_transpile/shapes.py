@@ -6,12 +6,12 @@ Statements of one shape have as many leaves, in the same order.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.values import Value, value
 from pyptx_transpile.names import numbered
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ NUMBER, SYMBOL = "number", "symbol"
 _FIXED = frozenset({"bra", "brx", "call"})  # whose symbols are labels and functions
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+@value
+class Declared(Value):
     """What declares a register: a bank, and its number there, or itself, and then without a number; its type.
 
     `at` is the place, `is_inner` tells whether it is in a scope inside the body.
@@ -37,8 +37,8 @@ class Declared:
     is_inner: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+@value
+class Leaf(Value):
     """A register, number or symbol of the instruction at a place; `number` is that of its operand, None for a guard.
 
     `type` is that of a register, `NUMBER` or `SYMBOL`; `opcode` spells numbers, those of addresses are spelt without.
@@ -52,23 +52,6 @@ class Leaf:
     declared: Declared | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Which operand of the instruction at a place, and the opcode that spells its numbers."""
-
-    at: int
-    number: int
-    opcode: tuple[str, ...]
-
-    def bare(self) -> _Place:
-        return _Place(self.at, self.number, ())
-
-    def leaf(
-        self, kind: str, operand: tree.Register | tree.Symbol | tree.Immediate, declared: Declared | None = None
-    ) -> Leaf:
-        return Leaf(kind, operand, self.at, self.number, self.opcode, declared)
-
-
 class Names:
     """The registers of a body, and the symbols that scopes in it declare."""
 
@@ -78,7 +61,7 @@ class Names:
         self._root = body.start - 1
         self._registers: defaultdict[int, dict[str, tuple[str, int | None, int]]] = defaultdict(dict)
         self._symbols: defaultdict[int, set[str]] = defaultdict(set)
-        self._known: dict[str, Declared | None] = {}
+        self._known: defaultdict[int, dict[str, Declared | None]] = defaultdict(dict)
         for at in range(body.start, body.end):
             match body.items[at].node:
                 case nodes.RegisterDeclaration(type=kind, names=names):
@@ -92,13 +75,17 @@ class Names:
 
     def register(self, name: str, at: int) -> Declared | None:
         """Return what declares a register of an item; None for special registers and for what is none."""
+        known = self._known[self.body.scopes[at]]
+        if name not in known:
+            known[name] = self._declared(name, at)
+        return known[name]
+
+    def _declared(self, name: str, at: int) -> Declared | None:
         for scope in self._scopes(at):
             found = self._in(scope, name) if scope in self._registers else None
             if found is not None:
                 return found
-        if name not in self._known:
-            self._known[name] = self._in(self._root, name)
-        return self._known[name]
+        return self._in(self._root, name)
 
     def _scopes(self, at: int) -> Iterator[int]:
         """Yield the scopes around an item, the innermost first, without that of the body."""
@@ -153,44 +140,44 @@ class Rewriting:
             other = self._change(Leaf(declared.type, tree.Register(guard.register), at, None, (), declared))
             if isinstance(other, (tree.Register, tree.Symbol)):
                 guard = nodes.Guard(other.name, guard.negated)
-        places = [_Place(at, number, node.opcode) for number in range(len(node.operands))]
-        return guard, tuple(map(self._operand, node.operands, places))
+        return guard, tuple([self._operand(each, at, number, node.opcode) for number, each in enumerate(node.operands)])
 
-    def _operand(self, operand: tree.Operand, place: _Place) -> tree.Operand:
+    def _operand(self, operand: tree.Operand, at: int, number: int, opcode: tuple[str, ...]) -> tree.Operand:
+        """Return an operand with other leaves; the opcode is empty where it does not spell its numbers."""
         match operand:
             case tree.Register(name) | tree.Symbol(name):
-                declared = self._names.register(name, place.at)
+                declared = self._names.register(name, at)
                 if declared is not None:
-                    return self._change(place.leaf(declared.type, operand, declared))
-                return self._change(place.leaf(SYMBOL, operand)) if self._is_open(operand, place) else operand
+                    return self._change(Leaf(declared.type, operand, at, number, opcode, declared))
+                is_open = isinstance(operand, tree.Symbol) and self._is_open(name, at)
+                return self._change(Leaf(SYMBOL, operand, at, number, opcode)) if is_open else operand
             case tree.Immediate():
-                return self._change(place.leaf(NUMBER, operand))
+                return self._change(Leaf(NUMBER, operand, at, number, opcode))
             case tree.Vector(elements):
-                return self._vector(operand, tree.Vector(self._all(elements, place)))
+                return self._vector(operand, tree.Vector(self._all(elements, at, number, opcode)))
             case tree.CallList(elements):
-                return tree.CallList(self._all(elements, place))
+                return tree.CallList(self._all(elements, at, number, opcode))
             case tree.TensorAddress(elements):
-                return tree.TensorAddress(self._all(elements, place.bare()))
+                return tree.TensorAddress(self._all(elements, at, number))
             case tree.Pair(first, second):
-                return tree.Pair(self._operand(first, place.bare()), self._operand(second, place.bare()))
+                return tree.Pair(*self._all((first, second), at, number))
             case tree.Address(base, offset):
-                base = self._operand(base, place.bare())
-                return tree.Address(base, None if offset is None else self._operand(offset, place.bare()))
+                return tree.Address(*self._all((base,) if offset is None else (base, offset), at, number))
             case tree.Negated(inner):
-                return tree.Negated(self._operand(inner, place))
+                return tree.Negated(self._operand(inner, at, number, opcode))
             case tree.Unified(inner):
-                return tree.Unified(self._operand(inner, place.bare()))
+                return tree.Unified(self._operand(inner, at, number, ()))
             case _:
                 return operand
 
-    def _all(self, operands: tuple[tree.Operand, ...], place: _Place) -> tuple[tree.Operand, ...]:
-        return tuple([self._operand(each, place) for each in operands])
+    def _all(
+        self, operands: tuple[tree.Operand, ...], at: int, number: int, opcode: tuple[str, ...] = ()
+    ) -> tuple[tree.Operand, ...]:
+        return tuple([self._operand(each, at, number, opcode) for each in operands])
 
-    def _is_open(self, operand: tree.Operand, place: _Place) -> bool:
-        """Tell whether an operand is a symbol of the module: no label, function or name of an inner scope."""
-        if not isinstance(operand, tree.Symbol) or self._names.body.branch(place.at).opcode[0] in _FIXED:
-            return False
-        return not self._names.is_inner(operand.name, place.at)
+    def _is_open(self, symbol: str, at: int) -> bool:
+        """Tell whether a symbol is one of the module: no label, function or name of an inner scope."""
+        return self._names.body.branch(at).opcode[0] not in _FIXED and not self._names.is_inner(symbol, at)
 
 
 class Shapes:
@@ -199,19 +186,52 @@ class Shapes:
     def __init__(self, names: Names) -> None:
         """Read names as a body declares them."""
         self._names = names
-        self._types = Rewriting(names, _type)
+        self._known: defaultdict[int, dict[int, Hashable]] = defaultdict(dict)
 
     def shape(self, at: int) -> Hashable:
         """Return what is equal for instructions of one shape; registers of inner scopes are part of it."""
-        return self._names.body.branch(at).opcode, self._types.parts(at)
+        node = self._names.body.branch(at)
+        named = None if node.guard is None else self._guard(node.guard, at)
+        if node.opcode[0] in _FIXED:
+            return node.opcode, named, tuple([self._operand(each, at, fixed=True) for each in node.operands])
+        known = self._known[self._names.body.scopes[at]]  # an operand that stands twice in a tree is one object
+        shapes: list[Hashable] = []
+        for operand in node.operands:
+            shape = known.get(id(operand))
+            if shape is None:
+                shape = known[id(operand)] = self._operand(operand, at)
+            shapes.append(shape)
+        return node.opcode, named, tuple(shapes)
 
+    def _guard(self, guard: nodes.Guard, at: int) -> Hashable:
+        register = self._register(guard.register, at)
+        return guard if register is None else (register, guard.negated)
 
-@cache
-def _placeholder(kind: str) -> tree.Operand:
-    return tree.Symbol(f".{kind}")
+    def _register(self, name: str, at: int) -> Hashable | None:
+        """Return the type of a register, or an inner scope's register itself; None for what is no register."""
+        declared = self._names.register(name, at)
+        if declared is None:
+            return None
+        return tree.Register(name) if declared.is_inner else declared.type
 
-
-def _type(leaf: Leaf) -> tree.Operand:
-    if leaf.declared is not None and leaf.declared.is_inner:
-        return leaf.operand
-    return _placeholder(leaf.type)
+    def _operand(self, operand: tree.Operand, at: int, *, fixed: bool = False) -> Hashable:
+        """Return an operand with the types of its leaves in their places; `fixed` symbols are no leaves."""
+        match operand:
+            case tree.Register(name) | tree.Symbol(name):
+                if (kind := self._register(name, at)) is not None:
+                    return kind
+                is_fixed = fixed or isinstance(operand, tree.Register) or self._names.is_inner(name, at)
+                return operand if is_fixed else SYMBOL
+            case tree.Immediate():
+                return NUMBER
+            case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
+                pass
+            case tree.Pair(first, second):
+                parts = first, second
+            case tree.Address(base, offset):
+                parts = (base,) if offset is None else (base, offset)
+            case tree.Negated(inner) | tree.Unified(inner):
+                parts = (inner,)
+            case _:
+                return operand
+        return operand.__class__, tuple([self._operand(each, at, fixed=fixed) for each in parts])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.registers.exact import operation_of
@@ -44,13 +45,20 @@ class Banks:
     """The registers that a body declares at its outermost level: types of banks by their stems, with their counts."""
 
     types: dict[str, tuple[str, int]]
+    _known: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def type_of(self, operand: tree.Operand) -> str | None:
         """Return the type of a register of a bank; None for every other operand."""
         if not isinstance(operand, tree.Register):
             return None
-        stem = operand.name.rstrip("0123456789")
-        digits = operand.name[len(stem) :]
+        name = operand.name
+        if name not in self._known:
+            self._known[name] = self._type_of(name)
+        return self._known[name]
+
+    def _type_of(self, name: str) -> str | None:
+        stem = name.rstrip("0123456789")
+        digits = name[len(stem) :]
         bank = self.types.get(stem)
         if bank is None or not digits or (digits[0] == "0" and digits != "0") or int(digits) >= bank[1]:
             return None
@@ -86,9 +94,14 @@ class Operations:
         return found[0]
 
 
+@lru_cache(maxsize=4096)
+def _operation_of(opcode: tuple[str, ...]) -> str | None:
+    return operation_of(".".join(opcode))
+
+
 def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
     """Return the operation of an instruction that an operator may emit, and the type of what it is applied to."""
-    name = operation_of(".".join(node.opcode))
+    name = _operation_of(node.opcode)
     if name not in OPERATORS or node.guard is not None or len(node.operands) != 3 - (name in _UNARY):
         return None
     destination, *sources = node.operands

@@ -17,7 +17,7 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx import bundles, emitter, parser
     from pyptx.bundles import load
-    from pyptx.modules import compressed, decompressed, module
+    from pyptx.modules import compressed, decompressed, in_pieces, module
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -26,6 +26,7 @@ else:
             "compressed": "modules",
             "decompressed": "modules",
             "emitter": "emitter",
+            "in_pieces": "modules",
             "load": "bundles",
             "module": "modules",
             "parser": "parser",
@@ -48,6 +49,7 @@ __all__ = [
     "detect_arch",
     "differentiable_kernel",
     "emitter",
+    "in_pieces",
     "intrinsic",
     "kernel",
     "load",

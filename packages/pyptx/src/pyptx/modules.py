@@ -3,5 +3,6 @@
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder
 from pyptx_dsl.modules.compression import compressed, decompressed
+from pyptx_dsl.modules.pieces import in_pieces
 
-__all__ = ["FunctionName", "ModuleBuilder", "compressed", "decompressed", "module"]
+__all__ = ["FunctionName", "ModuleBuilder", "compressed", "decompressed", "in_pieces", "module"]

@@ -8,18 +8,18 @@ that.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyptx_dsl.errors import DtypeError, ForeignArrayError, LayoutError
 from pyptx_ir.element_types import BY_ARRAY
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayKind:
+@value
+class ArrayKind(Value):
     """Arrays of a framework: what they are called, their type, and what makes one of something else."""
 
     name: str
@@ -55,12 +55,12 @@ def check_arrays(kernel: str, named: Iterable[tuple[str, object]]) -> None:
     first = next((kind for kind in KINDS if any(found is kind for _, _, found in arguments)), None)
     if first is None:
         return
-    for name, value, kind in arguments:
+    for name, argument, kind in arguments:
         if kind is not first and (first, kind) != (JAX, NUMPY):
-            raise foreign(kernel, name, value, first)
-    for name, value, kind in arguments:
+            raise foreign(kernel, name, argument, first)
+    for name, argument, kind in arguments:
         if kind is NUMPY:
-            _check_numpy(kernel, name, value)
+            _check_numpy(kernel, name, argument)
 
 
 def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> ForeignArrayError:

@@ -8,11 +8,11 @@ Manual: "Tensors", "im2col mode"; CUDA driver API: "cuTensorMapEncodeIm2col".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import SpecError
 from pyptx_dsl.registers.operands import as_count
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,8 @@ _MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
 _CORNER_BITS = {1: 16, 2: 8, 3: 5}
 
 
-@dataclass(frozen=True, slots=True)
-class Im2col:
+@value
+class Im2col(Value):
     """What a TMA copy takes of a tensor N x (D x H x) W x C: `pixels` pixels in this order, `channels` of each.
 
     It begins at the pixel that the copy's coordinates name and goes by `strides` through a bounding box, image after
@@ -48,13 +48,13 @@ class Im2col:
                 f"{self!r}: lower, upper and strides have an entry for each of W, H and D",
                 hint="one to three: the tensor has three to five dimensions",
             )
-        for what, value, most in (
+        for what, number, most in (
             ("pixels", self.pixels, _MOST_PIXELS),
             ("channels", self.channels, _MOST_CHANNELS),
             *(("stride", stride, _MOST_STRIDE) for stride in self.strides),
         ):
-            if not 1 <= (as_count(value) or 0) <= most:
-                raise SpecError(f"{self!r}: {what} {value}: a copy has 1 to {most}")
+            if not 1 <= (as_count(number) or 0) <= most:
+                raise SpecError(f"{self!r}: {what} {number}: a copy has 1 to {most}")
         limit = 1 << _CORNER_BITS[spatial] - 1
         if not all(-limit <= offset < limit for offset in (*self.lower, *self.upper)):
             raise SpecError(f"{self!r}: corners of {spatial} dimensions are offsets from {-limit} to {limit - 1}")

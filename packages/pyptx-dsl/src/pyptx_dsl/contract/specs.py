@@ -8,7 +8,6 @@ declared.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
@@ -17,6 +16,7 @@ from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.types import BY_NAME, PtxType
 from pyptx_ir.element_types import BY_ARRAY, takes
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,8 +61,8 @@ MAX_ALIGN = 256
 """What allocations on a device begin at multiples of. CUDA programming guide: "Size and Alignment Requirement"."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Tile:
+@value
+class Tile(Value):
     """The shape, element type and layout of one array; dimensions are sizes or names.
 
     `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
@@ -121,8 +121,8 @@ class Tile:
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
         modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
         words = {"tma_promotion": tma_promotion, "tma_fill": tma_fill}
-        for name, value in (*values.items(), *modes.items(), *words.items()):
-            object.__setattr__(self, name, value)
+        for name, held in (*values.items(), *modes.items(), *words.items()):
+            object.__setattr__(self, name, held)
         self._check()
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""Loops and blocks that are open, and how `break_` and `continue_` leave them; `block`, which is nothing but its end.
+"""How `break_` and `continue_` leave loops and blocks that are open; `block`, which is nothing but its end.
 
 Labels behind a loop and before its test exist if `break_` and `continue_` use them, or if they are named: `end_label`
 behind the loop (not with `define_end=False`, which leaves it to another place), `next_label` before the test (not where
@@ -8,14 +8,14 @@ it names the loop's own label, to which `continue_` then goes). Manual: "Control
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.control_flow.branches import jump, refuse_unnamed
+from pyptx_dsl.control_flow.frames import LoopFrame, open_frames
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.tracing.escapes import enter_block
-from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,64 +23,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["LoopFrame", "LoopLabels", "block", "break_", "continue_"]
-
-_LOOPS = "ptx.loops.open"
-
-
-class LoopFrame:
-    """One open loop or block of a trace: where `break_` and `continue_` go, once somebody asks."""
-
-    __slots__ = ("_defines_end", "_trace", "end", "is_block", "label", "left", "next")
-
-    def __init__(
-        self,
-        trace: Trace,
-        end: str | None = None,
-        *,
-        label: str | None = None,
-        next_label: str | None = None,
-        define_end: bool = True,
-        is_block: bool = False,
-    ) -> None:
-        """Open the loop, or a block, which only a `break_` that names it leaves; `label` is the name of either."""
-        self._trace = trace
-        self._defines_end = define_end
-        self.end = end
-        self.next = next_label
-        self.label = label
-        self.is_block = is_block
-        self.left = False
-        _open(trace).append(self)
-
-    def at_end(self) -> str:
-        """Return the label behind the loop, to which a branch is made."""
-        self.left = True
-        if self.end is None:
-            self.end = self._trace.new_label("end")
-        return self.end
-
-    def at_next(self) -> str:
-        """Return the label in front of what leads to the next iteration."""
-        if self.next is None:
-            self.next = self._trace.new_label("next")
-        return self.next
-
-    def define_next(self) -> None:
-        """Define the label of `continue_`, if it is used or named, and is not the loop's own."""
-        if self.next is not None and self.next != self.label:
-            self._trace.append(nodes.Label(name=self.next))
-
-    def define_end(self) -> None:
-        """Define the label of `break_`, if it is used or named, and does not stand elsewhere."""
-        if self.end is not None and self._defines_end:
-            self._trace.append(nodes.Label(name=self.end))
-
-    def close(self) -> None:
-        """Close this loop, and those inside that were left without notice."""
-        frames = _open(self._trace)
-        if self in frames:
-            del frames[frames.index(self) :]
+__all__ = ["LoopLabels", "block", "break_", "continue_"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +43,9 @@ class LoopLabels:
         return LoopFrame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
 
 
-def _open(trace: Trace) -> list[LoopFrame]:
-    """Return the open loops and blocks, innermost last."""
-    return cast("list[LoopFrame]", trace.notes.setdefault(_LOOPS, list[LoopFrame]()))
-
-
 def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
-    """Return the innermost loop, or the loop or block of a name."""
-    for frame in reversed(_open(trace)):
+    """Return the innermost loop, or what has a name."""
+    for frame in reversed(open_frames(trace)):
         if (label is None and not frame.is_block) or (label is not None and label in {frame.label, frame.end}):
             return frame
     if label is None:
@@ -123,9 +61,9 @@ def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
 def break_(label: str | None = None, *, pred: Reg | None = None, uniform: bool = False) -> None:
     """Emit one `bra` behind the innermost loop; with `pred`, for the threads where it is true.
 
-    `label` chooses another one: a loop or a `block` around this, by its `label` or its `end_label`. Python's own
-    `break` leaves the tracing of a `range_` body, not the loop. Raise ControlFlowError outside a loop, or if none is so
-    named.
+    `label` chooses what it leaves: a loop or a `block` around this, by its `label` or its `end_label`, or an `if_`,
+    `elif_` or `else_`, by the label that it was given for what is behind it. Python's own `break` leaves the tracing of
+    a `range_` body, not the loop. Raise ControlFlowError outside a loop, or if none is so named.
     """
     trace = active("ptx.break_")
     jump(trace, _around(trace, "break_", label).at_end(), pred, uniform=uniform)

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_dsl.control_flow.frames import LoopFrame
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.origin import user_frame
@@ -162,7 +163,7 @@ class Chain:
 class Arm:
     """One block of a chain, as a context manager; `condition` is None for `else_`."""
 
-    __slots__ = ("_chain", "_condition", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
+    __slots__ = ("_chain", "_condition", "_frame", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
@@ -173,6 +174,7 @@ class Arm:
         self._labels = labels
         self._promise = trace.promise(what)
         self._skip = ""
+        self._frame: LoopFrame | None = None
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
@@ -186,15 +188,24 @@ class Arm:
             self._chain = Chain(trace.open_scope)
         self._watch = Watch(trace, self._what, repeats=False, skipped=True)
         if self._condition is None:
+            self._open(self._labels.end_label)
             return
         guard = evaluate(self._condition, self._what)
         self._skip = self._labels.label or trace.new_label("else")
         jump(trace, self._skip, ~guard, uniform=self._labels.uniform)
+        self._open(self._labels.label)
+
+    def _open(self, behind: str | None) -> None:
+        """Let `break_` leave the block for the label behind it, if that has a name."""
+        if behind is not None:
+            self._frame = LoopFrame(self._trace, behind, label=behind, is_block=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Define the labels behind the block."""
         chain, trace, watch = self._chain, self._trace, self._watch
         self._watch = None
+        if self._frame is not None:
+            self._frame.close()
         if kind is not None or chain is None or watch is None:
             return
         watch.close()

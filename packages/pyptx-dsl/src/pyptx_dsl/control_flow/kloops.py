@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.control_flow.blocks import LoopFrame
 from pyptx_dsl.control_flow.branches import jump
+from pyptx_dsl.control_flow.frames import LoopFrame
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import CallError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from types import TracebackType
 
-    from pyptx_dsl.control_flow.blocks import LoopFrame
+    from pyptx_dsl.control_flow.frames import LoopFrame
     from pyptx_dsl.tracing.trace import Scope, Trace
 
 __all__ = ["loop", "while_"]

@@ -32,7 +32,7 @@ from pyptx_ir.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.control_flow.blocks import LoopFrame
+    from pyptx_dsl.control_flow.frames import LoopFrame
     from pyptx_dsl.control_flow.spelt_ranges import Spelt
     from pyptx_dsl.tracing.trace import Trace
 

@@ -25,7 +25,7 @@ from pyptx_dsl.types import pred
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.control_flow.blocks import LoopFrame
+    from pyptx_dsl.control_flow.frames import LoopFrame
     from pyptx_dsl.control_flow.ranges import Plan
     from pyptx_dsl.tracing.trace import Trace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import CallError, NoTraceError, OperandError
@@ -67,7 +68,7 @@ class Inst:
             raise CallError("ptx.inst is not an instruction yet", hint="write its words: ptx.inst.add.u32(d, a, b)")
         if operands and operands[0] is ...:
             return _exact(trace, self).compute(self._words, operands[1:], pred)
-        trace.emit(self._words, operands, pred)
+        trace.emit(self._words, operands, pred, sys._getframe(1))  # noqa: SLF001  where the user calls
         if operands and isinstance(operands[0], Reg):
             return operands[0]
         return None

@@ -1389,44 +1389,76 @@ class Atom_sem:
     xor: Atom_sem_op
 class Atom_sem_add:
     L2__cache_hint: Atom_sem_add_L2_cache_hint
-    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
-    def f64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
+    @overload
+    def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     noftz: Atom_sem_add_noftz
-    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
         """
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
-    def u64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     v2: Atom_sem_add_v2
     v4: Atom_sem_add_v4
 class Atom_sem_add_L2_cache_hint:
-    def f32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 2.0, any target)
         """
-    def f64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
-    def s32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
-    def u64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
+    @overload
+    def u64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     v2: Atom_sem_add_L2_cache_hint_v2
     v4: Atom_sem_add_L2_cache_hint_v4
 class Atom_sem_add_L2_cache_hint_v2:
@@ -1441,44 +1473,76 @@ class Atom_sem_add_L2_cache_hint_v4:
         """
 class Atom_sem_add_noftz:
     L2__cache_hint: Atom_sem_add_noftz_L2_cache_hint
-    def bf16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
+    @overload
+    def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     bf16x2 = bf16
-    def f16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     v2: Atom_sem_add_noftz_v2
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
 class Atom_sem_add_noftz_L2_cache_hint:
-    def bf16(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
+    @overload
+    def bf16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     bf16x2 = bf16
-    def f16(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
         """
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     v2: Atom_v2
     v4: Atom_v4
     v8: Atom_v8
@@ -1566,40 +1630,72 @@ class Atom_sem_add_v4:
         """
 class Atom_sem_op:
     L2__cache_hint: Atom_sem_op_L2_cache_hint
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_op_L2_cache_hint:
-    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_cas:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
-    def b16(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope:
     add: Atom_sem_add
     and_: Atom_sem_op
@@ -1617,42 +1713,74 @@ class Atom_sem_scope:
     xor: Atom_sem_op
 class Atom_sem_scope_op:
     L2__cache_hint: Atom_sem_scope_op_L2_cache_hint
-    def u32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
+    @overload
+    def u32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_op_L2_cache_hint:
-    def u32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
+    @overload
+    def u32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_exch:
     L2__cache_hint: Atom_L2_cache_hint
-    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_L2_cache_hint:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_global:
     add: Atom_sem_add
     and_: Atom_sem_op
@@ -1667,25 +1795,41 @@ class Atom_sem_scope_global:
 class Atom_sem_scope_global_op:
     L2__cache_hint: Atom_L2_cache_hint_2
     noftz: Atom_sem_scope_global_op_noftz
-    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def s64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def s64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
+    @overload
+    def s64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
     u64 = s64
 class Atom_L2_cache_hint_2:
-    def s32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def s64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def s64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
+    @overload
+    def s64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
     u64 = s64
 class Atom_sem_scope_global_op_noftz:
@@ -1753,78 +1897,142 @@ class Atom_sem_scope_space:
     or_: Atom_sem_scope_space_op
     xor: Atom_sem_scope_space_op
 class Atom_sem_scope_space_add:
-    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
-    def f64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
+    @overload
+    def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     noftz: Atom_sem_scope_space_add_noftz
-    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
         """
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
-    def u64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_space_add_noftz:
-    def bf16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
+    @overload
+    def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     bf16x2 = bf16
-    def f16(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
-    def f16x2(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
-    def f32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
+    @overload
+    def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_space_op:
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_space_op_2:
-    def u32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
+    @overload
+    def u32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_space_exch:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_scope_space_op_3:
-    def s32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    def s64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def s64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
+    @overload
+    def s64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = s32
     u64 = s64
 class Atom_sem_sys:
@@ -1843,49 +2051,89 @@ class Atom_sem_sys:
     shared__cta: Atom_sem_sys_space
     xor: Atom_sem_op
 class Atom_sem_sys_cas:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
         """
-    def b16(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_sys_exch:
     L2__cache_hint: Atom_sem_sys_exch_L2_cache_hint
-    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_sys_exch_L2_cache_hint:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.global}.exch.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Atom_sem_sys_global:
     add: Atom_sem_add
     and_: Atom_sem_op
@@ -1909,18 +2157,30 @@ class Atom_sem_sys_space:
     or_: Atom_sem_scope_space_op
     xor: Atom_sem_scope_space_op
 class Atom_sem_sys_space_exch:
-    def b128(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
-    def b32(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    def b64(self, d: Result | NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
         """
+    @overload
+    def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Bar:
     def arrive(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -13307,10 +13567,14 @@ class Match:
 class Match_all:
     sync: Match_all_sync
 class Match_all_sync:
-    def b32(self, d: Result | TwoResults, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Find the lanes of a warp that hold the same value.
         - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
         """
+    @overload
+    def b32(self, d: TwoResults, a: Value, membermask: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     b64 = b32
 class Match_any:
     sync: Match_any_sync
@@ -13522,7 +13786,10 @@ class Mbarrier_arrive:
     def b64(self, state: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     expect_tx: Mbarrier_arrive_expect_tx
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
@@ -13533,10 +13800,14 @@ class Mbarrier_arrive:
     shared__cluster: Mbarrier_arrive_shared_cluster_4
     shared__cta: Mbarrier_arrive_ss_4
 class Mbarrier_arrive_expect_tx:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
     relaxed: Mbarrier_arrive_relaxed
     release: Mbarrier_arrive_release
@@ -13552,19 +13823,27 @@ class Mbarrier_arrive_relaxed:
     cluster: Mbarrier_arrive_scope
     cta: Mbarrier_arrive_scope
 class Mbarrier_arrive_scope:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
     shared: Mbarrier_arrive_ss
     shared__cluster: Mbarrier_arrive_shared_cluster
     shared__cta: Mbarrier_arrive_ss
 class Mbarrier_arrive_ss:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
@@ -13575,19 +13854,27 @@ class Mbarrier_arrive_release:
     cluster: Mbarrier_arrive_scope_2
     cta: Mbarrier_arrive_scope_2
 class Mbarrier_arrive_scope_2:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
     shared: Mbarrier_arrive_ss_2
     shared__cluster: Mbarrier_arrive_shared_cluster_2
     shared__cta: Mbarrier_arrive_ss_2
 class Mbarrier_arrive_ss_2:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
@@ -13615,17 +13902,25 @@ class Mbarrier_arrive_noComplete:
 class Mbarrier_arrive_release_2:
     cta: Mbarrier_arrive_cta
 class Mbarrier_arrive_cta:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     shared: Mbarrier_arrive_ss_3
     shared__cta: Mbarrier_arrive_ss_3
 class Mbarrier_arrive_ss_3:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_noComplete_ss:
     @overload
     def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -13640,19 +13935,27 @@ class Mbarrier_arrive_relaxed_2:
     cluster: Mbarrier_arrive_relaxed_scope
     cta: Mbarrier_arrive_relaxed_scope
 class Mbarrier_arrive_relaxed_scope:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
     shared: Mbarrier_arrive_relaxed_scope_ss
     shared__cluster: Mbarrier_arrive_shared_cluster_3
     shared__cta: Mbarrier_arrive_relaxed_scope_ss
 class Mbarrier_arrive_relaxed_scope_ss:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
@@ -13663,21 +13966,29 @@ class Mbarrier_arrive_release_3:
     cluster: Mbarrier_arrive_release_scope
     cta: Mbarrier_arrive_release_scope
 class Mbarrier_arrive_release_scope:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
     shared: Mbarrier_arrive_release_scope_ss
     shared__cluster: Mbarrier_arrive_shared_cluster_4
     shared__cta: Mbarrier_arrive_release_scope_ss
 class Mbarrier_arrive_release_scope_ss:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
@@ -13696,14 +14007,21 @@ class Mbarrier_arrive_ss_4:
     def b64(self, state: Result, addr: Name, /, *, pred: Guard = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
 class Mbarrier_arrive_drop:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     expect_tx: Mbarrier_arrive_drop_expect_tx
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
     noComplete: Mbarrier_arrive_drop_noComplete
@@ -13713,10 +14031,14 @@ class Mbarrier_arrive_drop:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
     shared__cta: Mbarrier_arrive_drop_ss_7
 class Mbarrier_arrive_drop_expect_tx:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
     relaxed: Mbarrier_arrive_drop_relaxed
     release: Mbarrier_arrive_drop_release
@@ -13732,19 +14054,27 @@ class Mbarrier_arrive_drop_relaxed:
     cluster: Mbarrier_arrive_drop_scope
     cta: Mbarrier_arrive_drop_scope
 class Mbarrier_arrive_drop_scope:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
     shared: Mbarrier_arrive_drop_ss
     shared__cluster: Mbarrier_arrive_drop_shared_cluster
     shared__cta: Mbarrier_arrive_drop_ss
 class Mbarrier_arrive_drop_ss:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
@@ -13755,19 +14085,27 @@ class Mbarrier_arrive_drop_release:
     cluster: Mbarrier_arrive_drop_scope_2
     cta: Mbarrier_arrive_drop_scope_2
 class Mbarrier_arrive_drop_scope_2:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
     shared: Mbarrier_arrive_drop_ss_2
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_2
     shared__cta: Mbarrier_arrive_drop_ss_2
 class Mbarrier_arrive_drop_ss_2:
-    def b64(self, state: Result | NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
@@ -13780,49 +14118,73 @@ class Mbarrier_arrive_drop_multicast_cluster_32b_2:
         - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_drop_noComplete:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     release: Mbarrier_arrive_drop_release_2
     shared: Mbarrier_arrive_drop_ss_4
     shared__cta: Mbarrier_arrive_drop_ss_4
 class Mbarrier_arrive_drop_release_2:
     cta: Mbarrier_arrive_drop_cta
 class Mbarrier_arrive_drop_cta:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     shared: Mbarrier_arrive_drop_ss_3
     shared__cta: Mbarrier_arrive_drop_ss_3
 class Mbarrier_arrive_drop_ss_3:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_ss_4:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_relaxed_2:
     cluster: Mbarrier_arrive_drop_scope_3
     cta: Mbarrier_arrive_drop_scope_3
 class Mbarrier_arrive_drop_scope_3:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
     shared: Mbarrier_arrive_drop_ss_5
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_3
     shared__cta: Mbarrier_arrive_drop_ss_5
 class Mbarrier_arrive_drop_ss_5:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
@@ -13833,21 +14195,29 @@ class Mbarrier_arrive_drop_release_3:
     cluster: Mbarrier_arrive_drop_scope_4
     cta: Mbarrier_arrive_drop_scope_4
 class Mbarrier_arrive_drop_scope_4:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
     shared: Mbarrier_arrive_drop_ss_6
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
     shared__cta: Mbarrier_arrive_drop_ss_6
 class Mbarrier_arrive_drop_ss_6:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
@@ -13855,11 +14225,15 @@ class Mbarrier_arrive_drop_shared_cluster_4:
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_ss_7:
-    def b64(self, state: Result | NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
+    @overload
+    def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Mbarrier_check_layout:
     layout__v0: Mbarrier_check_layout_layout
     layout__v1: Mbarrier_check_layout_layout
@@ -14079,13 +14453,19 @@ class Mbarrier_test_wait_ss_3:
 class Mbarrier_test_wait_phase_type_primary:
     acquire: Mbarrier_test_wait_sem_2
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_2
     shared: Mbarrier_test_wait_ss_4
@@ -14095,25 +14475,37 @@ class Mbarrier_test_wait_sem_2:
     cta: Mbarrier_test_wait_scope_3
 class Mbarrier_test_wait_scope_3:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     shared: Mbarrier_test_wait_ss_4
     shared__cta: Mbarrier_test_wait_ss_4
 class Mbarrier_test_wait_ss_4:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
 class Mbarrier_test_wait_relaxed:
     cluster: Mbarrier_test_wait_scope_4
@@ -14138,13 +14530,19 @@ class Mbarrier_test_wait_parity_ss:
 class Mbarrier_test_wait_phase_type_primary_2:
     acquire: Mbarrier_test_wait_sem_3
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_3
     shared: Mbarrier_test_wait_ss_6
@@ -14154,25 +14552,37 @@ class Mbarrier_test_wait_sem_3:
     cta: Mbarrier_test_wait_scope_5
 class Mbarrier_test_wait_scope_5:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     shared: Mbarrier_test_wait_ss_6
     shared__cta: Mbarrier_test_wait_ss_6
 class Mbarrier_test_wait_ss_6:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
 class Mbarrier_test_wait_relaxed_2:
     cluster: Mbarrier_test_wait_relaxed_scope
@@ -14273,13 +14683,19 @@ class Mbarrier_try_wait_ss_3:
 class Mbarrier_try_wait_phase_type_primary:
     acquire: Mbarrier_try_wait_sem_2
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     relaxed: Mbarrier_try_wait_sem_2
     shared: Mbarrier_try_wait_ss_4
@@ -14289,25 +14705,37 @@ class Mbarrier_try_wait_sem_2:
     cta: Mbarrier_try_wait_scope_3
 class Mbarrier_try_wait_scope_3:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     shared: Mbarrier_try_wait_ss_4
     shared__cta: Mbarrier_try_wait_ss_4
 class Mbarrier_try_wait_ss_4:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
 class Mbarrier_try_wait_parity_relaxed:
     cluster: Mbarrier_try_wait_scope_4
@@ -14332,13 +14760,19 @@ class Mbarrier_try_wait_parity_ss:
 class Mbarrier_try_wait_phase_type_primary_2:
     acquire: Mbarrier_try_wait_sem_3
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     relaxed: Mbarrier_try_wait_sem_3
     shared: Mbarrier_try_wait_ss_6
@@ -14348,25 +14782,37 @@ class Mbarrier_try_wait_sem_3:
     cta: Mbarrier_try_wait_scope_5
 class Mbarrier_try_wait_scope_5:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     shared: Mbarrier_try_wait_ss_6
     shared__cta: Mbarrier_try_wait_ss_6
 class Mbarrier_try_wait_ss_6:
     @overload
-    def b64(self, p: Result | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     @overload
-    def b64(self, p: Result | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg | None:
+    def b64(self, p: TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: Result, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
+        """As above, with other operands."""
+    @overload
+    def b64(self, p: TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
 class Mbarrier_try_wait_relaxed:
     cluster: Mbarrier_try_wait_relaxed_scope
@@ -19133,270 +19579,486 @@ class Setp:
     num: Setp_cmp_2
 class Setp_cmp:
     and_: Setp_cmp_boolop
-    def b16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def b16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     b32 = b16
     b64 = b16
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_ftz
     or_: Setp_cmp_boolop
-    def s16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def s16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     s32 = s16
     s64 = s16
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
     xor: Setp_cmp_boolop
 class Setp_cmp_boolop:
-    def b16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def b16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     b32 = b16
     b64 = b16
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_boolop_ftz
-    def s16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def s16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     s32 = s16
     s64 = s16
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
 class Setp_cmp_boolop_ftz:
-    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Setp_cmp_ftz:
-    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Setp_cmp_2:
     and_: Setp_cmp_boolop_2
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_ftz
     or_: Setp_cmp_boolop_2
     xor: Setp_cmp_boolop_2
 class Setp_cmp_boolop_2:
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_boolop_ftz
 class Setp_cmp_3:
     and_: Setp_cmp_boolop_3
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_ftz
     or_: Setp_cmp_boolop_3
-    def s16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def s16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     s32 = s16
     s64 = s16
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
     xor: Setp_cmp_boolop_3
 class Setp_cmp_boolop_3:
-    def bf16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def bf16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def f16(self, p: Result | NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def bf16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f16x2(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16(self, p: NoResult, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
-    def f32(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f16x2(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
-    def f64(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def f32(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def f64(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     ftz: Setp_cmp_boolop_ftz
-    def s16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def s16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def s16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     s32 = s16
     s64 = s16
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
 class Setp_cmp_4:
     and_: Setp_cmp_boolop_4
     or_: Setp_cmp_boolop_4
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
     xor: Setp_cmp_boolop_4
 class Setp_cmp_boolop_4:
-    def u16(self, p: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
+    @overload
+    def u16(self, p: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
     u32 = u16
     u64 = u16
 class Shf:
@@ -19432,20 +20094,28 @@ class Shfl:
     - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
     """
 class Shfl_mode:
-    def b32(self, d: Result | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Exchange values between the lanes of a warp, on targets before sm_70.
         - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
         """
+    @overload
+    def b32(self, d: TwoResults, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Shfl_sync:
     bfly: Shfl_sync_mode
     down: Shfl_sync_mode
     idx: Shfl_sync_mode
     up: Shfl_sync_mode
 class Shfl_sync_mode:
-    def b32(self, d: Result | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None) -> Reg | None:
+    @overload
+    def b32(self, d: Result, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
         """Exchange values between the lanes of a warp that a mask names.
         - `shfl.sync.mode.b32 d{|p}, a, b, c, membermask` (PTX 6.0, any target)
         """
+    @overload
+    def b32(self, d: TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Guard = None) -> None:
+        """As above, with other operands."""
 class Shl:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Shift to the left; counts beyond the width give zero.

@@ -58,6 +58,7 @@ def emit_address(
     value, source, left = stage, base, offset
     for number, step in enumerate(steps):
         result = trace.fresh(result_type(step)) if temps is None else temps[number]
+        operands: tuple[object, ...]
         match step[0]:
             case "shl":
                 operands = (value, LOG2_BYTES)

@@ -20,7 +20,6 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 
@@ -29,6 +28,7 @@ from pyptx_dsl.types import PtxType
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import address, immediate, vector
 from pyptx_ir.syntax.operands import Operand
+from pyptx_ir.values import Unique, value
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -55,8 +55,8 @@ class PtxValue(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PipeRef:
+@value
+class PipeRef(Unique):
     """Two destinations written together, `p|q`, as `setp`, `shfl.sync` and `elect.sync` take."""
 
     left: Reg | str | Sequence[object]
@@ -67,8 +67,8 @@ class PipeRef:
         return tree.Pair(lower(self.left, trace), lower(self.right, trace))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AddressOperand:
+@value
+class AddressOperand(Unique):
     """`[base+offset]`; `base` is anything that can be lowered, `offset` counts bytes and may be negative."""
 
     base: object

@@ -14,7 +14,6 @@ Format"; "Tensor Swizzle Modes".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.im2col import Im2col
@@ -23,6 +22,7 @@ from pyptx_dsl.errors import SpecError
 from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.shared_memory.swizzle import SWIZZLES
 from pyptx_dsl.types import b8
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +47,8 @@ _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128
 _CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class SharedTile:
+@value
+class SharedTile(Value):
     """`shape` elements of `dtype` in shared memory, the second dimension contiguous, `stages` times.
 
     With `major="K"` the shape is (M or N, K), with `major="MN"` it is (K, M or N). Where rows are wider than the
@@ -78,8 +78,8 @@ class SharedTile:
             raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")
         chosen = swizzle if swizzle != "widest" else widest_swizzle(sizes[1] * dtype.bits // 8)
         values = {"dtype": dtype, "shape": sizes, "major": str(major), "swizzle": chosen, "stages": stages}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        for name, held in values.items():
+            object.__setattr__(self, name, held)
         self._check()
 
     # --- sizes --------------------------------------------------------------------------------------

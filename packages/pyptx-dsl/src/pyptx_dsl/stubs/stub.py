@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.automaton import State, spellings
@@ -65,6 +65,7 @@ inst: Instructions
 """Any instruction, spelt with dots as the manual spells it: `ptx.inst.mad.lo.u32(d, a, b, c)`."""
 '''
 ROOT = "Instructions"
+_RESULTS = frozenset(("Reg | TwoResults", "Reg | NoResult"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +170,13 @@ def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
     """Yield the method that emits an instruction, overloaded if the forms differ in their operands."""
     ways = signatures(state.accepted)
     # A register fits wherever an address or a value does: then what is returned can't depend on which of them is meant.
-    alike = any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
+    alike = len(ways) > 1 and any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
+    ways = ways if alike else tuple(one for way in ways for one in _by_result(way))
     text = _documentation_of_forms(stub, _accepted(state), SHOWN_AT_WORD)
     for way in ways:
         if len(ways) > 1:
             yield "    @overload"
-        result = "Reg | None" if alike and len(ways) > 1 else _result(way)
+        result = "Reg | None" if alike else "Reg" if way and way[0].type == "Reg" else "None"
         yield f"    def {name}(self, {_parameters(way)}pred: Guard = None) -> {result}:"
         yield _docstring(text, "        ")
         text = "As above, with other operands."
@@ -188,9 +190,12 @@ def _parameters(way: Signature) -> str:
     return f"{', '.join(spelt)}, /, *, "
 
 
-def _result(way: Signature) -> str:
-    first = way[0].type if way else ""
-    return {"Reg": "Reg", "Reg | TwoResults": "Reg | None", "Reg | NoResult": "Reg | None"}.get(first, "None")
+def _by_result(way: Signature) -> Iterator[Signature]:
+    """Yield the call with a register as its result, which it returns, and the one with what else may stand there."""
+    if way and way[0].type in _RESULTS:
+        yield from ((replace(way[0], type=kind), *way[1:]) for kind in way[0].type.split(" | "))
+    else:
+        yield way
 
 
 def _accepted(state: State) -> tuple[Pattern, ...]:

@@ -89,18 +89,19 @@ class Checker:
         """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
         declared = self.declared.__getitem__
         key: list[object] = [node.opcode]
+        add = key.append
         numbers, whole = "", True
         for operand in node.operands:
             if type(operand) is Register:
-                key.append(declared(operand.name) or operand.name)
+                add(declared(operand.name) or operand.name)
             elif type(operand) is Immediate and operand.text.isdecimal():
-                key.append(0)
+                add(0)
                 numbers += operand.text + " "
             elif type(operand) is Vector:
-                key.append(_vector_key(operand, declared))
+                add(_vector_key(operand, declared))
                 whole = False
             else:
-                key.append(shape_of(operand, declared))
+                add(shape_of(operand, declared))
                 whole = whole and type(operand) is Address
         shape = tuple(key)
         form = self._forms.get(shape)

@@ -94,14 +94,16 @@ class Trace:
 
     # --- statements ---------------------------------------------------------------------------------
 
-    def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
-        """Append one instruction; `operands` are user values, `guard` a predicate register or a negated one."""
-        if opcode[0] == "slct":
-            operands = lower_selected(operands, self, opcode)
-        lowered = self.lowered(operands, opcode)
-        node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self.lead)
+    def emit(
+        self, words: tuple[str, ...], operands: Sequence[object] = (), guard: object = None, of: FrameType | None = None
+    ) -> None:
+        """Append an instruction `of` the caller's or another's: of user values, and of a predicate register or `~p`."""
+        if words[0] == "slct":
+            operands = lower_selected(operands, self, words)
+        lowered = self.lowered(operands, words)
+        node = instruction(words, lowered, None if guard is None else self._guard(guard), self.lead)
         self.check(node)
-        self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
+        self._record(node, of or sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
 
@@ -121,24 +123,22 @@ class Trace:
 
     def append(self, node: nodes.Statement) -> None:
         """Append any other statement, or a ready instruction; its `lead` becomes this place's unless it was parsed."""
+        lead = self.lead
         match node:
             case nodes.Instruction(operands=parts):
                 for part in parts:
                     self.mention(part)
-                self._record(_placed(node, self.lead), sys._getframe(1))  # noqa: SLF001  as above
+                self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
                 if self.offsets and parts:
                     self._written(parts[0])
                 return
             case nodes.Label(name=name):
                 self.names.define_label(name)
                 self.label_count += 1
-                node = nodes.Label(name, lead=usual_lead(len(self._scopes) - 1), raw=node.raw)
+                lead = usual_lead(len(self._scopes) - 1)
             case nodes.Variable(declarators=declarators):
                 self.names.declare(declared_names(declarators), variable_kind(node))
-                node = _placed(node, self.lead)
-            case _:
-                node = _placed(node, self.lead)
-        self._record(node, sys._getframe(1))  # noqa: SLF001  as above
+        self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append the place of an offset and return its register; the instructions are known when the trace ends."""

@@ -1,12 +1,12 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
 A shape is a tuple: `("register", type)`, `("special", type, former types…)` (`"v4"` for `%tid` as a whole),
-`("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array), `("address", type or
-what)`, `("address", "literal", "int" | …)`, `("unified", shape)` (of an address), `("bracket", shape, …)`, `("sink",)`,
-`("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register, as video
-instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
-nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
-`".label"`, `".func"`, … or `""`.
+`("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array; `("element", type)` if its
+index is a register that can't be one), `("address", type or what)`, `("address", "literal", "int" | …)`, `("unified",
+shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register),
+`("part", type, selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector",
+shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a
+symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), ("u16",)),
     "%gridid": ("u32", "u16"),
 }
+
+# Types of registers that no array is indexed by: neither integers nor untyped bits of 16, 32 or 64.
+_NO_INDICES = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "b128", "part"})
 
 _NAMES = (Register, Symbol)  # a union would be made anew for every address that is looked at
 
@@ -118,6 +121,14 @@ def _constant(operand: Operand, _: Declared) -> Shape:
     return ("literal", "int") if _is_constant(operand) else ("symbol", "")
 
 
+def _element(operand: Index, declared: Declared) -> Shape:
+    index = operand.index.left if isinstance(operand.index, Binary) else operand.index
+    if not isinstance(index, _NAMES):
+        return ("element",)
+    known = "part" if "." in index.name else declared(index.name) or ""
+    return ("element", known) if known in _NO_INDICES or known.startswith("v") else ("element",)
+
+
 def _other(_operand: Operand, _declared: Declared) -> Shape:
     return ("symbol", "")
 
@@ -156,5 +167,5 @@ _SHAPES: dict[type, Callable[[Any, Declared], Shape]] = {
     Binary: _constant,
     Ternary: _constant,
     Parenthesized: _constant,
-    Index: lambda _, __: ("element",),
+    Index: _element,
 }

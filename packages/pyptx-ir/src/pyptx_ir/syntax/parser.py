@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
@@ -143,11 +143,30 @@ def collector_paused(*, large: bool = False) -> Generator[None]:
     try:
         yield
     finally:
-        if large and not gc.get_freeze_count():
+        if large and not _frozen():
             # Hand what was made to the oldest generation unvisited; switching on would visit all of it at once.
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+class _FrozenObjects:
+    """Whether the program has frozen objects, as servers do before they fork: `gc.unfreeze` would thaw them.
+
+    Once it has, it is not asked again: counting them visits each, a million in milliseconds, parse after parse.
+    """
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def __call__(self) -> bool:
+        self.found = self.found or gc.get_freeze_count() > 0
+        return self.found
+
+
+_frozen: Final = _FrozenObjects()
 
 
 class _Parser:

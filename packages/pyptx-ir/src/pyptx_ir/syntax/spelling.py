@@ -196,7 +196,7 @@ def _instruction(node: Instruction) -> str:
     guard, operands = node.guard, node.operands
     text = ".".join(node.opcode)
     if operands:
-        text += " " + spell_list(operands)
+        text = f"{text} {spell_list(operands)}"
     return f"{text};" if guard is None else f"@{'!' if guard.negated else ''}{guard.register} {text};"
 
 

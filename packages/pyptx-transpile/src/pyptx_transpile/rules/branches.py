@@ -77,7 +77,8 @@ def _without(jump: Jump, predicate: Predicate, *, defines: bool) -> Claim:
             if defines:
                 printer.deviation(jump.target)
 
-    return Claim("if", predicate.start, jump.target + defines, write, ((jump.at + 1, jump.target),))
+    inner = ((jump.at + 1, jump.target),)
+    return Claim("if", predicate.start, jump.target + defines, write, inner, exits=jump.target)
 
 
 def _with_else(body: Body, jump: Jump, predicate: Predicate, join: int, *, defines: bool) -> Claim:
@@ -98,7 +99,8 @@ def _with_else(body: Body, jump: Jump, predicate: Predicate, join: int, *, defin
             if defines:
                 printer.deviation(join)
 
-    return Claim("if", predicate.start, join + defines, write, ((jump.at + 1, skip - 1), (skip + 1, join)))
+    ways = ((jump.at + 1, skip - 1), (skip + 1, join))
+    return Claim("if", predicate.start, join + defines, write, ways, exits=join)
 
 
 def _if(printer: BodyPrinter, jump: Jump, predicate: Predicate, *, defines: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
@@ -21,19 +22,29 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a block in front of each label that branches still lead forward to, short ones first."""
+    """Yield a block in front of each label that branches still lead forward to, those of most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
-    first = {jump.target: jump.at for jump in reversed(left)}
-    for target in sorted(first, key=lambda target: target - first[target]):
-        if plan.owner(target) is None:
-            starts = [_start(body, plan, jump) for jump in body.jumps_to(target) if jump.at < target]
-            found = [start for start in starts if start is not None]
-            if found:
-                start = min(found)
-                if start in {jump.at for jump in body.jumps_to(target)}:
-                    yield from (_block(body, predicate.start, target) for predicate in predicates(body, start))
-                else:
-                    yield _block(body, start, target)
+    count = Counter(jump.target for jump in left)
+    starts: dict[int, int] = {}
+    for target in sorted(count):
+        found = [_start(body, plan, jump) for jump in body.jumps_to(target) if jump.at < target]
+        known = [start for start in found if start is not None]
+        if known and plan.owner(target) is None:
+            starts[target] = _around(starts, min(known))
+    jumps = {jump.at for jump in body.jumps}
+    for target, start in sorted(starts.items(), key=lambda pair: (-count[pair[0]], pair[0])):
+        if start in jumps:
+            yield from (_block(body, predicate.start, target) for predicate in predicates(body, start))
+        else:
+            yield _block(body, start, target)
+
+
+def _around(starts: dict[int, int], start: int) -> int:
+    """Return where a block begins so that it crosses none whose label is in front of its own."""
+    for target in sorted(starts, reverse=True):
+        if starts[target] < start <= target:
+            start = starts[target]
+    return start
 
 
 def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
@@ -55,7 +66,7 @@ def _block(body: Body, start: int, target: int) -> Claim:
 
 
 def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each branch that leaves a loop or a block around it, or goes to a loop's next turn."""
+    """Yield a claim for each branch that leaves a loop, block or `if_` around it, or goes to a loop's next turn."""
     for jump in body.jumps:
         if plan.owner(jump.at) is not None:
             continue
@@ -70,8 +81,8 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _function(claim: Claim, jump: Jump) -> str | None:
-    """Return what a branch does to the loop or the block of a claim, if it leaves that, or goes to its next turn."""
-    if claim.exits == jump.target:
+    """Return what a branch does to what a claim opens, if it leaves that, or goes to its next turn."""
+    if claim.exits == jump.target and jump.at >= claim.inner[-1][0]:  # of two ways, the label behind is the second's
         return "break_"
     return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 
@@ -100,7 +111,7 @@ BLOCK = SugarRule(
 
 EXIT = SugarRule(
     name="exit",
-    summary="a branch out of a loop or a block, or to a loop's next turn",
+    summary="a branch out of a loop, a block or an `if_`, or to a loop's next turn",
     before="$L__BB0_1:\n\t@%p1 bra $L__BB0_2;\n\tbra.uni $L__BB0_1;\n$L__BB0_2:",
     after='with ptx.loop("$L__BB0_1", end_label="$L__BB0_2"):\n    ptx.break_(pred=p[1])',
     find=find_exits,

@@ -7,7 +7,7 @@ an instruction may be the last expressions before it, in their order.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
     from pyptx_transpile.rows import Body
     from pyptx_transpile.spelling import Operations
@@ -76,7 +76,7 @@ class Trees:
                 done.append(None)
                 continue
             one = self._alone(at, node, turn=turn)
-            if not self._body.deviates(at):
+            if self._is_taken(done) and not self._body.deviates(at):
                 self._take_in(one, node, done, turn=turn)
             done.append(one)
         return done
@@ -90,13 +90,17 @@ class Trees:
         width = len(" + ") + sources if operator else call_width(node, turn=turn)
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
+    def _is_taken(self, done: Sequence[Tree | None]) -> bool:
+        """Tell whether the last statement may stand inside of another one."""
+        return bool(done) and done[-1] is not None and done[-1].result in self._once
+
     def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None], *, turn: bool) -> None:
         """Write the last statements into a new one, as many as are its sources in their order."""
         sources = list(places_of_sources(node))
         taken: list[Tree] = []
-        while done and sources:
+        while sources and self._is_taken(done):
             last = done[-1]
-            if last is None or last.result is None or last.result not in self._once or last.result not in sources:
+            if last is None or last.result is None or last.result not in sources:
                 break
             wider = one.width + last.width - register_width(last.result, turn=turn) + len("()")
             if wider > _WIDEST or one.size + last.size > _MOST_INSTRUCTIONS:
@@ -110,37 +114,37 @@ class Trees:
 
 def _used_once(body: Body) -> set[str]:
     """Return the registers that one instruction writes and one other reads."""
-    writes: Counter[str] = Counter()
-    uses: Counter[str] = Counter()
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is None:
+    writes: defaultdict[str, int] = defaultdict(int)
+    uses: defaultdict[str, int] = defaultdict(int)
+    for item in body.items[body.start : body.end]:
+        node = item.node
+        if not isinstance(node, nodes.Instruction):
             continue
         if node.guard is not None:
             uses[node.guard.register] += 1
-        for number, operand in enumerate(node.operands):
-            names = list(registers(operand))
-            uses.update(names)
-            if number == 0 and isinstance(operand, tree.Register):
-                writes.update(names)
+        if node.operands and isinstance(node.operands[0], tree.Register):
+            writes[node.operands[0].name] += 1
+        for operand in node.operands:
+            for name in registers(operand):
+                uses[name] += 1
     return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
 
 
-def registers(operand: tree.Operand) -> Iterator[str]:
-    """Yield the names of registers in an operand, in the order of the text."""
+def registers(operand: tree.Operand) -> tuple[str, ...]:
+    """Return the names of registers in an operand, in the order of the text."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
-            yield name
+            return (name,)
+        case tree.Immediate():
+            return ()
         case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
-            for part in parts:
-                yield from registers(part)
+            return tuple([name for part in parts for name in registers(part)])
         case tree.Pair(first, second):
-            yield from registers(first)
-            yield from registers(second)
+            return registers(first) + registers(second)
         case tree.Address(base=inner) | tree.Negated(inner) | tree.Unified(inner):
-            yield from registers(inner)
+            return registers(inner)
         case _:
-            return
+            return ()
 
 
 def places_of_sources(node: nodes.Instruction) -> Iterator[str]:

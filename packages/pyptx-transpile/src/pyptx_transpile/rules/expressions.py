@@ -42,14 +42,15 @@ def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
 
     What a claim says is in none.
     """
-    start, before = body.start, None
-    for at in range(body.start, body.end + 1):
-        slot = plan.slot(at) if at < body.end and _is_plain(body, at) else None
-        if slot is before and slot is not None:
-            continue
-        if before is not None and at - start >= least:
-            yield range(start, at)
-        start, before = at, slot
+    for slice_ in list(plan.unclaimed()):  # before any of what is found is claimed
+        start = slice_.start
+        for at in slice_:
+            if not _is_plain(body, at):
+                if at - start >= least:
+                    yield range(start, at)
+                start = at + 1
+        if slice_.stop - start >= least:
+            yield range(start, slice_.stop)
 
 
 def _is_plain(body: Body, at: int) -> bool:

@@ -22,7 +22,7 @@ from pyptx_transpile.plan import Claim, planned
 from pyptx_transpile.rows import Body, Row
 from pyptx_transpile.rules.function_names import docstring, main, stem
 from pyptx_transpile.rules.sequences import repeated
-from pyptx_transpile.rules.signatures import Leaves, signature
+from pyptx_transpile.rules.signatures import Leaves, differ_too_much, signature
 from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Names, Rewriting
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
 _AROUND = 2  # lines of a function around its body: its name and its docstring
 _LEAST_OF_SCOPE = 2  # instructions
 _LINES_OF_CLAIM = 3  # by estimate: of what another rule says
+_FEW = 4  # sites that are looked at first
 _WIDTH = 100  # columns of a call that takes one line
 
 
@@ -85,8 +86,9 @@ class Survey:
         """Make a function of a sequence; tell whether that saves enough, and reads well."""
         names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
-        leaves = [self._leaves[each.start] for each in bodies]
-        sites = [each.site(at, at + found.length) for each, at in zip(leaves, found.sites, strict=True)]
+        if len(bodies) > _FEW and differ_too_much(bodies[:_FEW], self._sites(bodies[:_FEW], found)):
+            return False
+        sites = self._sites(bodies, found)
         places = [at for at in range(found.sites[0], found.sites[0] + found.length) if bodies[0].instruction(at)]
         instructions = [bodies[0].branch(at) for at in places]
         given = signature(bodies, sites, places[main(instructions)])
@@ -105,6 +107,12 @@ class Survey:
             claim = _call(helper, site, site + found.length, arguments)
             self.calls.setdefault(one.start, []).append(claim)
         return True
+
+    def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
+        """Return the sites of a sequence that are in these bodies, which may be the first ones."""
+        return [
+            self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
+        ]
 
 
 def _name(instructions: Sequence[nodes.Instruction], taken: Sequence[str]) -> str:

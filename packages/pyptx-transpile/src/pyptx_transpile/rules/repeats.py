@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.expression_trees import registers
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, looped, stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
+    from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.page import Page
     from pyptx_transpile.plan import Plan, Slot
@@ -36,6 +37,8 @@ _OPEN, _CLOSE = 1, 2  # the shapes of braces
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])", re.ASCII
 )
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
+_NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration, nodes.Loc)
 
 
@@ -76,32 +79,39 @@ class Items:
     def read(self, plan: Plan) -> None:
         """Read the items that no claim has."""
         owned = {at for claim in plan.claims() for at in claim.own()}
-        known = {"{": _OPEN, "}": _CLOSE}
+        known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
+        parts: dict[int, tuple[str, tuple[int, ...]]] = {}
         for at in range(self.body.start, self.body.end):
-            found: list[int] = []
-            text = "" if at in owned else self._text(at, found)
-            self.shapes.append(known.setdefault(text, len(known) + 1) if text else 0)
-            self.numbers.append(tuple(found))
+            text, numbers = _NOTHING if at in owned else self._read(at, parts)
+            self.shapes.append(0 if text == "" else known.setdefault(text, len(known) + 1))
+            self.numbers.append(numbers)
         last: dict[int, int] = {}
         self.next_like = [len(self.shapes)] * len(self.shapes)
         for at in range(len(self.shapes) - 1, -1, -1):
             self.next_like[at] = last.get(self.shapes[at], len(self.shapes))
             last[self.shapes[at]] = at
 
-    def _text(self, at: int, numbers: list[int]) -> str:
-        """Return what an item is, without its numbers, which are added to others; nothing for what is in no turn."""
+    def _read(self, at: int, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[Hashable, tuple[int, ...]]:
+        """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
+        item = self.body.items[at]
+        if isinstance(item.node, nodes.Label):
+            return self._label(at, item.node.name)
+        return _taken(item, parts) if self._is_read(at) else _NOTHING
+
+    def _is_read(self, at: int) -> bool:
+        """Tell whether an item may be in a turn."""
         item = self.body.items[at]
         if item.kind in {"{", "}"}:
-            return "" if self.body.deviates(at) else item.kind
+            return not self.body.deviates(at)
         declares = item.kind == "RegisterDeclaration" and item.depth == 1
-        if declares or not isinstance(item.node, _KINDS) or self.body.jump_at(at) or self.body.deviates(at):
-            return ""
+        return isinstance(item.node, _KINDS) and not (declares or self.body.jump_at(at) or self.body.deviates(at))
 
-        def taken(match: re.Match[str]) -> str:
-            numbers.append(int(match[2] or match[3] or match[4]))
-            return f"{match[1] or ''}#"
-
-        return _NUMBER.sub(taken, item.canonical())
+    def _label(self, at: int, name: str) -> tuple[str, tuple[int, ...]]:
+        """Return what a label is that marks a place, without its number, and that."""
+        found = _NUMBERED.fullmatch(name)
+        if found is None or not self.body.marks(at) or self.body.deviates(at):
+            return _NOTHING
+        return f"{found[1]}#:", (int(found[2]),)
 
     def columns(self, start: int, length: int, count: int) -> list[list[int]]:
         """Return each number of a turn as it is in all turns."""
@@ -136,8 +146,9 @@ class Items:
             node = self.body.instruction(self.body.start + at)
             if node is None:
                 continue
-            first, names = node.operands[:1], [name for each in node.operands for name in registers(each)]
-            targets = list(registers(first[0])) if first and isinstance(first[0], (tree.Register, tree.Vector)) else []
+            names = [name for each in node.operands for name in registers(each)]
+            first = node.operands[0] if node.operands else None
+            targets = registers(first) if isinstance(first, (tree.Register, tree.Vector)) else ()
             for name in names[len(targets) :] + ([] if node.guard is None else [node.guard.register]):
                 if name in written:
                     uses[name, written[name]] = at
@@ -147,6 +158,33 @@ class Items:
             for cut in range(first_at + 1, min(last_at, first_at + length) + 1):
                 found[(cut - start) % length] += 1
         return found
+
+
+def _taken(item: Item, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[Hashable, tuple[int, ...]]:
+    """Return what an item is without its numbers, and these; `parts` holds what operands are, by their identity."""
+    node = item.node
+    if not isinstance(node, nodes.Instruction):
+        return (item.kind, ()) if item.kind in {"{", "}"} else _without_numbers(item.canonical())
+    guard = None if node.guard is None else _without_numbers(f"@{'!' * node.guard.negated}{node.guard.register}")
+    texts: list[Hashable] = [node.opcode, None if guard is None else guard[0]]
+    numbers = () if guard is None else guard[1]
+    for operand in node.operands:  # those that are equal are one object in a tree that was parsed
+        part = parts.get(id(operand))
+        if part is None:
+            part = parts[id(operand)] = _without_numbers(spell(operand))
+        texts.append(part[0])
+        numbers += part[1]
+    return tuple(texts), numbers
+
+
+def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
+    numbers: list[int] = []
+
+    def taken(match: re.Match[str]) -> str:
+        numbers.append(int(match[2] or match[3] or match[4]))
+        return f"{match[1] or ''}#"
+
+    return _NUMBER.sub(taken, text), tuple(numbers)
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:

@@ -8,6 +8,7 @@ are equal, give the candidates. Those that save most are taken first, at all pla
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,6 +60,8 @@ class Statements:
             for claim in plan.claims():
                 for at in claim.own():
                     self._bind(at, claim.start, claim.end)
+        self._ties = list(self._tied_rows(size))
+        self._ends = [end for _, end, _, _ in self._ties]
 
     def _number(self, names: Names, known: dict[Hashable, int]) -> None:
         body, shapes = names.body, Shapes(names)
@@ -81,16 +84,39 @@ class Statements:
         self.first[at] = min(self.first[at], start)
         self.last[at] = max(self.last[at], end)
 
+    def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the rows of items that belong to one slice: where they begin and end, and this slice."""
+        at = 0
+        while at < size:
+            begin, first, last = at, self.first[at], self.last[at]
+            at += 1
+            if last - first > 1:
+                while at < size and self.first[at] == first and self.last[at] == last:
+                    at += 1
+                yield begin, at, first, last
+
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a slice that take nothing apart."""
         begin = start
-        for at in range(start, end):
-            if self.first[at] < begin or self.last[at] > end:
+        for at, behind, first, last in self._tied(start, end):
+            if first < begin or last > end:
                 if at > begin:
                     yield begin, at
-                begin = at + 1
+                begin = behind
         if end > begin:
             yield begin, end
+
+    def is_whole(self, start: int, end: int) -> bool:
+        """Tell whether a slice takes nothing apart."""
+        return all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
+
+    def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the rows of items in a slice, or that reach into it, that belong to one slice."""
+        for index in range(bisect_right(self._ends, start), len(self._ties)):
+            tie = self._ties[index]
+            if tie[0] >= end:
+                return
+            yield tie
 
 
 def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
@@ -247,8 +273,8 @@ def _sites(
     behind = length - (1 << level)
     wanted, end = ranks[level][start + behind], 0
     for at in windows[level][ranks[level][start]]:
-        if at < end or ranks[level][at + behind] != wanted or not all(free[at : at + length]):
+        if at < end or ranks[level][at + behind] != wanted or free.find(0, at, at + length) >= 0:
             continue
-        if next(statements.whole(at, at + length), None) == (at, at + length):
+        if statements.is_whole(at, at + length):
             yield at
             end = at + length

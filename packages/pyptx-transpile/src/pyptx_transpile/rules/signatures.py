@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.readings import readings
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
-__all__ = ["Leaves", "Signature", "Site", "signature"]
+__all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
 _LEAST_VECTOR = 3  # registers of a vector that is one argument
 MOST = 6  # arguments
-_FEW = 4  # sites that are looked at first
 _TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
 
 Key = tuple[object, ...]
@@ -36,10 +36,14 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of a sequence: the leaves that it does not declare itself, and the slices of them that are vectors."""
+    """A place of a sequence: the leaves that it does not declare itself, and the slices of them that are vectors.
+
+    `inner` tells whether it may declare some.
+    """
 
     leaves: tuple[Leaf, ...]
     vectors: tuple[tuple[int, int], ...]
+    inner: bool = False
 
 
 class Leaves:
@@ -55,19 +59,13 @@ class Leaves:
         leaves: list[Leaf] = []
         vectors: list[tuple[int, int]] = []
         for at in range(start, end):
-            if self._names.body.instruction(at) is not None:
-                one = self._known.get(at) or self._read(at)
-                numbers = [-1] * (len(one.leaves) + 1)
-                for number, leaf in enumerate(one.leaves):
-                    numbers[number] = len(leaves)
-                    if leaf.declared is None or not start <= leaf.declared.at < end:
-                        leaves.append(leaf)
-                numbers[-1] = len(leaves)
-                vectors += [
-                    (numbers[first], numbers[last])
-                    for first, last in one.vectors
-                    if numbers[last] - numbers[first] == last - first
-                ]
+            if self._names.body.instruction(at) is None:
+                continue
+            one = self._known.get(at) or self._read(at)
+            if one.inner:
+                one = _without(one, start, end)
+            vectors += [(len(leaves) + first, len(leaves) + last) for first, last in one.vectors]
+            leaves += one.leaves
         return Site(tuple(leaves), tuple(vectors))
 
     def _read(self, at: int) -> Site:
@@ -87,8 +85,21 @@ class Leaves:
             return before
 
         Rewriting(self._names, taken, vector).parts(at)
-        site = self._known[at] = Site(tuple(leaves), tuple(vectors))
+        inner = any(leaf.declared is not None and leaf.declared.is_inner for leaf in leaves)
+        site = self._known[at] = Site(tuple(leaves), tuple(vectors), inner)
         return site
+
+
+def _without(site: Site, start: int, end: int) -> Site:
+    """Return a site without the leaves that a slice declares, and without vectors that have some of these."""
+    kept = [leaf.declared is None or not start <= leaf.declared.at < end for leaf in site.leaves]
+    numbers = list(accumulate(kept, initial=0))
+    vectors = [
+        (numbers[first], numbers[last])
+        for first, last in site.vectors
+        if numbers[last] - numbers[first] == last - first
+    ]
+    return Site(tuple(compress(site.leaves, kept)), tuple(vectors))
 
 
 def _key(leaf: Leaf) -> Key:
@@ -212,13 +223,16 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
         yield Given(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
 
 
+def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site]) -> bool:
+    """Tell whether some sites of a sequence need too many arguments; then all of its sites together do."""
+    return len(Columns(bodies, sites).given()) > MOST
+
+
 def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signature | None:
     """Return the parameters and the arguments of sites; None if there are too many, or nothing is handed over.
 
     `main` is the place of the instruction in the first site whose operands give the names.
     """
-    if len(sites) > _FEW and len(Columns(bodies[:_FEW], sites[:_FEW]).given()) > MOST:
-        return None  # what differs at some sites differs at all of them
     columns = Columns(bodies, sites)
     given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
     if not 0 < len(given) <= MOST:

@@ -13,6 +13,7 @@ from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
+from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
 from pyptx_transpile.rules.special_registers import SPECIAL
@@ -22,6 +23,6 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
 RULES: tuple[SugarRule, ...] = (
-    *(NAMES, SPECIAL, FORM, WAIT, WHILE, LOOP, IF, BLOCK, EXIT, CONDITION),
+    *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, IF, BLOCK, EXIT, CONDITION),
     *(REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
 )

@@ -23,6 +23,10 @@ NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """What counts the turns of a loop, and what its tables are called, by the number of loops around it."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
+_LABEL = re.compile(
+    r"""(?P<front> *ptx\.label\()f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})"\)""",
+    re.ASCII,
+)
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
 _NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # in front of what a loop counts
@@ -57,6 +61,9 @@ class _Merging:
 
     def line(self, lines: Sequence[str]) -> str | None:
         """Return one line for those of all turns; None if more than numbers differs, or too many of them."""
+        labels = [_LABEL.fullmatch(line) for line in lines]
+        if None not in labels:
+            return self._label([found for found in labels if found is not None])
         pieces = [_LITERAL.split(line) for line in lines]
         texts = {tuple([piece for at, piece in enumerate(row) if at % 3 != 2]) for row in pieces}
         if len(texts) != 1:
@@ -70,6 +77,15 @@ class _Merging:
                 merged[at] = f"({number})" if _needs_brackets(number, pieces[0][at - 2], pieces[0][at + 1]) else number
         text = "".join([piece for piece in merged if piece is not None])
         return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
+
+    def _label(self, labels: Sequence[re.Match[str]]) -> str | None:
+        """Return the line of a label that has another number in each turn, or in each of a loop around it."""
+        rest = {(found["front"], found["name"], found["more"] or "") for found in labels}
+        number = self._number(tuple([int(found["number"] or found["first"]) for found in labels]))
+        if len(rest) != 1 or number is None:
+            return None
+        ((front, name, more),) = rest
+        return f'{front}f"{name}{{{number}{more}}}")'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
         """Return the expression of a number that is another one in each turn; None if that takes too many tables."""

@@ -2,8 +2,9 @@ r"""Regions of inline assembly: one template for each asm string, as PTX whose n
 
 What stands between the marks of a region is spelt as its author spelt it, whatever the compiler does elsewhere. A
 template is the text of a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the
-same opcodes and the same marks between their words are taken for that region wherever they stand. An opcode of one
-word, `mbarrier`, stands for all that begin with it: what was written once is often written once more with a modifier.
+same opcodes and the same marks between their words are taken for that region wherever they stand. Of words, `a` and `0`
+stand for all, and others for themselves. An opcode of one word, `mbarrier`, stands for all that begin with it: what was
+written once is often written once more with a modifier. What LLVM says behind a `.loc` is a place (see `places`).
 
 Where a region has no template, its first mark is in a lead of the tree's own. What follows up to the last mark goes by
 rules of its own, whose names begin with `asm`.
@@ -11,13 +12,16 @@ rules of its own, whose names begin with `asm`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.nodes import Instruction, Loc
+from pyptx_ir.syntax.nodes import Instruction, Loc, RegisterDeclaration
 from pyptx_ir.syntax.parser import parse_recovering
-from pyptx_ir.syntax.style.items import START, Item, items, opcode_number
+from pyptx_ir.syntax.style.items import REGISTERS, START, Item, file_names, items, opcode_number
+from pyptx_ir.syntax.style.places import INDENT, MARGIN, Context, abstracted, filled, repeats
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
 
 if TYPE_CHECKING:
@@ -28,8 +32,12 @@ BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
-_USES = 2  # a template stands for so many regions at least,
-_LARGE = 5  # unless it has so many items: then its author's habits are many, though they are seen once
+_USES = 2  # a template without names stands for so many regions at least
+_MARKS = 2  # comments of a template that are its marks
+_ANY = frozenset({"a", "0"})  # the words of a template that stand for all
+_COMPILERS = re.compile(
+    r"[a-z]{1,2}[0-9]+", re.ASCII
+)  # names of registers behind a `%`: their author has not seen them
 
 # What a template knows a statement by: its kind, its opcode, and what stands between the words of its canonical text.
 Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
@@ -37,12 +45,20 @@ Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The items of a region, a lead and a spelling with `%s` for each word, and the trivia behind the last."""
+    """The items of a region, a lead and a spelling with `%s` for each word, and the trivia behind the last.
 
+    `first` is the name of the first item; a text that is not `sound` has errors. `words` are those that an item has to
+    have, by their numbers.
+    """
+
+    text: str
+    first: str
+    sound: bool
     signatures: tuple[Signature, ...]
     leads: tuple[str, ...]
     forms: tuple[str, ...]
     closing: str
+    words: tuple[tuple[tuple[int, str], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +89,11 @@ class Matcher:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
         self._names: set[str] = set()
         for text in texts:
-            template, name = _read(text)
+            template = _read(text)
             self._first[template.signatures[0]].append(template)
-            self._names.add(name)
+            self._names.add(template.first)
+            if template.first == RegisterDeclaration.__name__:
+                self._names.add(REGISTERS)
 
     def matches(self, row: Sequence[Item]) -> dict[int, Template]:
         """Return the templates by the items that their regions begin at; of several, the longest."""
@@ -95,9 +113,10 @@ class Matcher:
         return max(matching, key=_precision, default=None)
 
 
-def _precision(template: Template) -> tuple[int, int]:
-    """Return the number of statements of a template, and how much their opcodes say."""
-    return len(template.signatures), sum(len(opcode) for _, opcode, _ in template.signatures)
+def _precision(template: Template) -> tuple[int, int, int]:
+    """Return the number of statements of a template, of the words that they have to have, and what opcodes say."""
+    opcodes = sum(len(opcode) for _, opcode, _ in template.signatures)
+    return len(template.signatures), sum(map(len, template.words)), opcodes
 
 
 def _known(row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> tuple[Signature, Signature]:
@@ -114,16 +133,37 @@ def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, 
     return all(
         row[number].kind == expected[0] and expected in _known(row, number, known)
         for number, expected in enumerate(template.signatures, at)
-    )
+    ) and all(_has(row[number], words) for number, words in enumerate(template.words, at) if words)
 
 
-def _read(text: str) -> tuple[Template, str]:
-    """Return a template and the name of its first item."""
-    module, _ = parse_recovering(text)
+def _has(item: Item, words: Iterable[tuple[int, str]]) -> bool:
+    own = cut(item.canonical())[1::2]
+    return all(own[number] == word for number, word in words)
+
+
+@lru_cache(maxsize=1 << 10)
+def _read(text: str) -> Template:
+    """Return a template; learning a style and writing with it ask for each several times."""
+    module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
-    leads = tuple([item.lead or "" for item in row])
-    return Template(tuple(map(signature, row)), leads, forms, end.lead or ""), row[0].name
+    leads = tuple([_placed(item.lead or "") for item in row])
+    words = tuple([tuple(_needed(item)) for item in row])
+    first = row[0].name if row else ""
+    return Template(text, first, not errors, tuple(map(signature, row)), leads, forms, end.lead or "", words)
+
+
+def _placed(lead: str) -> str:
+    """Return a lead of a template with the margin in front of what LLVM says there."""
+    return lead.replace(" //", f"{MARGIN}//") if repeats(lead) else lead
+
+
+def _needed(item: Item) -> Iterator[tuple[int, str]]:
+    """Yield the words of a template's item that stand for themselves, with their numbers."""
+    parts, opcode = cut(item.canonical()), opcode_number(item)
+    for number, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
+        if number != opcode and not between.endswith(".") and word not in _ANY:
+            yield number, word
 
 
 def _form(item: Item) -> str:
@@ -188,57 +228,75 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 
 
 def templates(row: Sequence[Item]) -> tuple[str, ...]:
-    """Return the templates that are right for more of the row's regions than they are wrong."""
+    """Return the templates that are right for more of the row's regions than they are wrong.
+
+    What is spelt alike again and again has one without names; what is left has one with the names of its author.
+    """
     found = list(regions(row))
-    exact = _usual(row, found, broad=False)
+    if not found:
+        return ()
+    files = file_names(row)
+    exact = _usual(row, found, files, broad=False)
     rest = [region for region in found if _signatures(row, region) not in exact]
-    broad = _usual(row, rest, broad=True)
-    return _right([*exact.values(), *broad.values()], row, {region.start: region for region in found})
+    begins = {region.start: region for region in found}
+    wide = _right([*exact.values(), *_usual(row, rest, files, broad=True).values()], row, begins, files)
+    matches = Matcher(wide).matches(row)
+    left = [each for each in found if each.start not in matches or not _spelt(row, each, matches[each.start], files)]
+    narrow = [text for each in left if (text := _of_author(row, each, files)) is not None]
+    return _right(list(dict.fromkeys([*wide, *narrow])), row, begins, files)
 
 
 def _signatures(row: Sequence[Item], region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
     return tuple([signature(item, broad=broad) for item in row[region.start : region.end]])
 
 
-def _usual(row: Sequence[Item], found: Iterable[Region], *, broad: bool) -> dict[tuple[Signature, ...], str]:
+def _usual(
+    row: Sequence[Item], found: Iterable[Region], files: Mapping[int, str], *, broad: bool
+) -> dict[tuple[Signature, ...], str]:
     """Return the most frequent spelling of the regions with the same signatures, if it is used often enough."""
     spelt: defaultdict[tuple[Signature, ...], Counter[str]] = defaultdict(Counter)
     for region in found:
-        text = _erased(row, region, broad=broad)
-        if text is not None:
-            spelt[_signatures(row, region, broad=broad)][text] += 1
-    usual = {signatures: texts.most_common(1)[0] for signatures, texts in spelt.items()}
+        spelt[_signatures(row, region, broad=broad)].update(_erased(row, region, files, broad=broad))
+    usual = {signatures: texts.most_common(1)[0] for signatures, texts in spelt.items() if texts}
     return {
-        signatures: text
-        for signatures, (text, times) in usual.items()
-        if _is_worth_it(signatures, times, spelt[signatures].total()) and _reads(text, signatures)
+        signatures: text for signatures, (text, times) in usual.items() if times >= _USES and _reads(text, signatures)
     }
 
 
-def _is_worth_it(signatures: tuple[Signature, ...], times: int, total: int) -> bool:
-    """Tell whether a text gets a template that was seen so many times, of all with its signatures."""
-    if times < total and any(kind == Loc.__name__ for kind, *_ in signatures):  # with another comment each time
-        return False
-    return times >= _USES or len(signatures) >= _LARGE
+def _of_author(row: Sequence[Item], region: Region, files: Mapping[int, str]) -> str | None:
+    """Return the template of one region with its author's names; None if it says where else something came from."""
+    text = next(_erased(row, region, files, named=True), None)
+    if text is None or not _reads(text, _signatures(row, region)):
+        return None
+    located = any(isinstance(item.node, Loc) for item in row[region.start : region.end])
+    return None if located and text.count("//") > text.count("// {") + _MARKS else text
 
 
-def _right(texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region]) -> tuple[str, ...]:
+def _right(
+    texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region], files: Mapping[int, str]
+) -> tuple[str, ...]:
     """Drop the templates that take more for theirs than is."""
-    score: Counter[Template] = Counter()
-    read = {_read(text)[0]: text for text in texts}
+    score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(row).items():
         region = begins.get(at)
-        score[template] += 1 if region is not None and _spelt(row, region, template) else -1
-    return tuple([text for template, text in read.items() if score[template] > 0])
+        score[template.text] += 1 if region is not None and _spelt(row, region, template, files) else -1
+    return tuple([text for text in texts if score[text] > 0])
 
 
-def _spelt(row: Sequence[Item], region: Region, template: Template) -> bool:
+def _spelt(row: Sequence[Item], region: Region, template: Template, files: Mapping[int, str]) -> bool:
     """Tell whether a template gives a region back."""
     own = row[region.start : region.end]
-    return len(own) == len(template.forms) and all(
-        _is_spelt(item, form) and (item.lead or "").endswith(lead)
-        for item, form, lead in zip(own, template.forms, template.leads, strict=True)
+    if len(own) != len(template.forms) or not (own[0].lead or "").endswith(template.leads[0]):
+        return False
+    return all(map(_is_spelt, own, template.forms)) and all(
+        filled(template.leads[at - region.start], _context(row, at, files)) == row[at].lead
+        for at in range(region.start + 1, region.end)
     )
+
+
+def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
+    before = row[at - 1]
+    return Context(row[at], before, (before.lead or "") + (before.raw or ""), files)
 
 
 def _is_spelt(item: Item, form: str) -> bool:
@@ -250,35 +308,57 @@ def _is_spelt(item: Item, form: str) -> bool:
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
     """Tell whether a template means what it was made from."""
-    module, errors = parse_recovering(text)
-    return not errors and tuple(map(signature, items(module)))[:-1] == signatures
+    template = _read(text)
+    return template.sound and template.signatures == signatures
 
 
-def _erased(row: Sequence[Item], region: Region, *, broad: bool) -> str | None:
-    """Return a region's text without names and numbers, from its first mark to its last; None if it has no template."""
-    if region.end - region.start > _LONGEST:
-        return None
-    out: list[str] = []
-    for at, item in enumerate(row[region.start : region.end], region.start):
-        raw = cut(item.raw or "")
-        if '"' in (item.raw or "") or not (item.shape or same_tokens(raw, cut(item.canonical()))):
-            return None
-        lead = item.lead or ""
-        out.append(lead[lead.rfind(BEGIN) :] if at == region.start else lead)
-        form = _form(item) if item.shape is None else item.shape.form
-        out.append(form % tuple(_names(item, raw, broad=broad)))
+def _erased(
+    row: Sequence[Item], region: Region, files: Mapping[int, str], *, broad: bool = False, named: bool = False
+) -> Iterator[str]:
+    """Yield a region's text without names and numbers, from its first mark to its last; nothing if it has no template.
+
+    What its author called, and the lines it is from, are kept if it is `named`. There are several texts where comments
+    read in several ways.
+    """
+    own = range(region.start, region.end)
+    if len(own) > _LONGEST or any(not _is_erasable(row[at]) for at in own):
+        return
+    leads = [_readings(row, at, files) for at in own[1:]]
     closing = row[region.end].lead or ""
-    out.append(closing[: closing.find(FINISH) + len(FINISH)])
-    return "".join(out)
+    bodies = [_body(row[at], broad=broad, named=named) for at in own]
+    for number in range(max(map(len, leads), default=1)):
+        first = row[region.start].lead or ""
+        chosen = [first[first.rfind(BEGIN) :], *(each[min(number, len(each) - 1)] for each in leads)]
+        text = "".join([part for pair in zip(chosen, bodies, strict=True) for part in pair])
+        yield text + closing[: closing.find(FINISH) + len(FINISH)]
 
 
-def _names(item: Item, parts: Sequence[str], *, broad: bool) -> Iterator[str]:
-    """Yield the words of a spelling, erased but for opcodes and keywords."""
+def _is_erasable(item: Item) -> bool:
+    raw = item.raw or ""
+    return '"' not in raw and bool(item.shape or same_tokens(cut(raw), cut(item.canonical())))
+
+
+def _readings(row: Sequence[Item], at: int, files: Mapping[int, str]) -> list[str]:
+    """Return how a lead stands in a template: with places if it repeats something."""
+    lead = row[at].lead or ""
+    if "//" not in lead:
+        return [lead]
+    texts = [each for each in abstracted(lead, _context(row, at, files)) if MARGIN in each and INDENT not in each]
+    return [each.replace(MARGIN, " ") for each in texts if repeats(each)] or [lead]
+
+
+def _body(item: Item, *, broad: bool, named: bool) -> str:
+    form = _form(item) if item.shape is None else item.shape.form
+    return form % tuple(_names(item, cut(item.raw or ""), broad=broad, named=named))
+
+
+def _names(item: Item, parts: Sequence[str], *, broad: bool, named: bool) -> Iterator[str]:
+    """Yield the words of a spelling, erased but for opcodes and keywords; if `named`, only those of registers."""
     number = opcode_number(item)
     for at, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if at == number:
             yield _opcode(item, broad=broad)
-        elif between.endswith("."):
+        elif between.endswith(".") or (named and not (between.endswith("%") and _COMPILERS.fullmatch(word))):
             yield word
         else:
             yield "0" if word[0].isdecimal() else "a"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.nodes import (
@@ -14,6 +13,7 @@ from pyptx_ir.syntax.nodes import (
     Instruction,
     Label,
     Module,
+    RegisterDeclaration,
     Section,
     SectionData,
     Statement,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
 
 START, END = "^", "$"
+REGISTERS, INNER_REGISTERS = ".reg", "inner .reg"
 _NESTING = frozenset({Section, Block, Function})
 _OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
 
@@ -34,11 +35,12 @@ _OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body
 class Item:
     """A statement without what is inside its braces, a brace, or the end of a module.
 
-    `kind` is what it is, `name` what it is more closely: the first word of an opcode, the space of a variable. `lead`
-    and `raw` are what the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces
-    around it, `function` is the name of the function around it or that it begins, `calls` counts the calls before it,
-    and `block` the basic blocks of the function before it, as LLVM does. `remark` is what LLVM says about a line of
-    debug data (see `dwarf`), `shape` what its spelling has between its words, once `Shapes` has told.
+    `kind` is what it is, `name` what it is more closely: the first word of an opcode, or two where one names a family,
+    the space of a variable, `.reg` for the registers of a function, not of a block inside. `lead` and `raw` are what
+    the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces around it,
+    `function` is the name of the function around it or that it begins; `calls` and `block` are set by `Counts`.
+    `remark` is what LLVM says about a line of debug data (see `dwarf`), `shape` what its spelling has between its
+    words, once `Shapes` has told.
     """
 
     __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark", "shape")
@@ -61,10 +63,6 @@ class Item:
         """Take the names of what stands in inline assembly: there, its author's habits hold, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
-    def usual_lead(self) -> str:
-        """Return the lead where no style says anything."""
-        return _USUAL_LEADS.get(self.name, USUAL_LEAD)
-
 
 _USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
@@ -72,8 +70,12 @@ _HEADS: dict[type, Callable[[Any], str]] = {
     Function: header,
     Section: lambda node: f".section {node.name}\n\t{{",
 }
+# First words that name no instruction, but several: their habits differ.
+_FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
+_PROTOTYPE = "prototype"  # as NVVM and LLVM call the labels of these, which they spell unlike others
 _NAMES: dict[type, Callable[[Any], str]] = {
-    Instruction: lambda node: node.opcode[0],
+    Label: lambda node: _PROTOTYPE if node.name.startswith(f"{_PROTOTYPE}_") else "Label",
+    Instruction: lambda node: ".".join(node.opcode[:2]) if node.opcode[0] in _FAMILIES else node.opcode[0],
     Variable: lambda node: f".{node.space}",
     Function: lambda node: f".{node.kind}",
     SectionData: lambda node: f".{node.type}",
@@ -81,33 +83,26 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 }
 
 
-# What ends a basic block.
-_BRANCHES = frozenset({"bra", "brx", "ret", "exit", "trap"})
-_NUMBER = re.compile(r"[0-9]{1,9}\Z", re.ASCII)
-
-
 def items(tree: Module | Statement) -> Iterator[Item]:
     """Yield the items of a module, or of one statement, each with its place."""
-    depth = calls = block = 0
-    function = last = ""
+    depth, function = 0, ""
     for item in _row(tree):
-        kind, name, node = item.kind, item.name, item.node
+        kind, node = item.kind, item.node
         if kind in _CLOSING:
             depth -= 1
         elif isinstance(node, Function):
-            function, block = node.name, 0
-        elif isinstance(node, Label):
-            found = _NUMBER.search(node.name)
-            block = int(found[0]) if found else block
-        elif last in _BRANCHES and name not in _BRANCHES:
-            block += 1
-        item.depth, item.calls, item.block, item.function = depth, calls, block, function
+            function = node.name
+        elif function and isinstance(node, RegisterDeclaration):
+            item.name = REGISTERS if depth == 1 else INNER_REGISTERS
+        item.depth, item.function = depth, function
         yield item
         if kind in _OPENING:
             depth += 1
-        elif name == "call":
-            calls += 1
-        last = name
+
+
+def usual_lead(name: str) -> str:
+    """Return the lead of an item of this name where no style says anything."""
+    return _USUAL_LEADS.get(name, USUAL_LEAD)
 
 
 def opcode_number(item: Item) -> int | None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pyptx_ir.syntax.style.style import Style
 
-_CALLS = {", (": " \n\t", ", w": " \n\t", ", %": " \n\t", ",(: ( w": "\n\t", ",(: w )": "\n\t", ",(: , w": " \n\t"}
+_CALLS = {
+    **dict.fromkeys(("opcode w", "opcode %", ", (", ", w", ", %", ",(: , w"), " \n\t"),
+    **dict.fromkeys((",(: ( w", ",(: w )", ",() ,"), "\n\t"),
+}
+_LOGIC = {name: {"opcode %": "  \t"} for name in ("and", "or", "xor")}
 _OPERANDS = {"opcode %": " \t", "opcode w": " \t", "opcode {": " \t", "opcode [": " \t"}
 
 KNOWN = {
@@ -55,6 +59,8 @@ KNOWN = {
             "Instruction": _OPERANDS,
             "call": _CALLS,
             "RegisterDeclaration": {". %": " \t"},
+            "inner .reg": {". %": " "},
+            "prototype": {"w :": " "},
             ".local": {". w": " \t"},
             "Declaration": {". (": "  ", "w (": "\n", ") ;": "\n"},
             "Function": {". (": "  "},
@@ -62,9 +68,7 @@ KNOWN = {
             "File": {". 0": "\t"},
             "Section": {". .": "\t"},
             "SectionData": {", 0": ""},
-            "and": {"opcode %": "  \t"},
-            "or": {"opcode %": "  \t"},
-            "xor": {"opcode %": "  \t"},
+            **_LOGIC,
         },
     ),
     # LLVM's NVPTX back end, and so clang, Triton and Numba.
@@ -92,6 +96,8 @@ KNOWN = {
         gaps={
             "Instruction": _OPERANDS,
             "RegisterDeclaration": {". %": " \t"},
+            "inner .reg": {". %": " "},
+            "prototype": {"w :": " "},
             ".local": {". w": " \t"},
             "Declaration": {". (": "  ", "w (": "\n", ") ;": "\n"},
             "Function": {". (": "  "},

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Loc
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,8 +25,8 @@ _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+@value
+class Context(Value):
     """What a lead may repeat: the item behind it, the one before, the line that it begins on, the names of files."""
 
     item: Item
@@ -58,7 +59,7 @@ def _location(context: Context, *, folder: bool = True, caller: bool = True) -> 
 
 def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
     name = path.removeprefix("./") if folder else path.rpartition("/")[2]
-    return f"{name}:{line}:{column}" if line else f"{name}:{line}"
+    return f"{name}:{line}:{column}"
 
 
 _PLACES = (
@@ -74,6 +75,14 @@ _PLACES = (
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{location}", "{brief location}"}])
 """What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
+
+
+def repeats(lead: str | None) -> bool:
+    """Tell whether a lead has comments, and each of them has a place."""
+    if lead is None or "{" not in lead:
+        return False
+    comments = lead.split("//")[1:]
+    return bool(comments) and all(any(place.name in each for place in _PLACES) for each in comments)
 
 
 def indented(rule: str, item: Item) -> str:
@@ -95,34 +104,42 @@ def filled(rule: str, context: Context) -> str:
     return text
 
 
+def indentable(lead: str, depth: int) -> tuple[str, ...]:
+    """Return a lead and, where it ends in as many tabs as braces are open, the one with a place for these.
+
+    Nothing is returned for a text in which the names of places stand themselves.
+    """
+    if "{" in lead and any(name in lead for name in NAMES):
+        return ()
+    before, newline, indent = lead.rpartition("\n")
+    return (lead, f"{before}\n{INDENT}") if newline and indent == "\t" * depth else (lead,)
+
+
 def abstracted(lead: str, context: Context) -> Iterator[str]:
     """Yield the leads with places that read as this one here, the plain text first."""
-    if "{" in lead and any(name in lead for name in NAMES):
+    plain = indentable(lead, context.item.depth)
+    yield from plain
+    if not plain or "//" not in lead:
         return
-    yield lead
     before, newline, indent = lead.rpartition("\n")
-    indented = newline and indent == "\t" * context.item.depth
-    if indented:
-        yield before + newline + INDENT
-    if "//" not in lead:
-        return
-    repeated = [_repeated(before, context, _PLACES)]
+    repeated = [before, _repeated(before, context, _PLACES)]
     if isinstance(context.before.node, Loc):
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
-    for text in dict.fromkeys(
-        [*repeated, _MARGIN.sub(MARGIN, before), *[_MARGIN.sub(MARGIN, each) for each in repeated]]
-    ):
-        if text != before and filled(text + newline + indent, context) == lead:
-            yield text + newline + indent
-            if indented:
-                yield text + newline + INDENT
+    ways = list(dict.fromkeys(repeated))
+    wide = _MARGIN.sub(MARGIN, before)
+    if wide != before and filled(wide + newline + indent, context) == lead:  # and so does it with other places
+        ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
+    for text in ways[1:]:
+        yield text + newline + indent
+        if plain[1:]:
+            yield text + newline + INDENT
 
 
 def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
     """Put a place wherever a comment repeats something."""
     for place in places:
-        value = place.value(context) if place.front.search(text) else ""
-        if value and value in text:
+        value = place.value(context)
+        if value and value in text and place.front.search(text):
             text = "".join(_pieces(text, place, value))
     return text
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.nodes import Instruction, Label, Loc, RegisterDeclaration, SectionData
 from pyptx_ir.syntax.style.items import opcode_number
-from pyptx_ir.syntax.style.tokens import cut, erased, same_tokens, word_kind
+from pyptx_ir.syntax.style.tokens import cut, erased, same_tokens, word_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pyptx_ir.syntax.style.items import Item
+
+    _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
+    """What stands between the words of a spelling, and of its canonical text."""
 
 # Their words stand in the tree as they are written, so spellings of one shape have canonical texts of one shape.
 _VERBATIM = frozenset({Instruction, Label})
@@ -33,13 +36,13 @@ _DIGITS = b"0123456789"
 class Shape:
     """What a spelling has between its words, and what its canonical text has between the same words.
 
-    `form` is the first as a `%`-format, `opcode` the number of the word that is one; `words` are those of one statement
-    of this shape.
+    `form` is the first as a `%`-format, `opcode` the number of the word that is one; where none is, `kinds` are those
+    of the words.
     """
 
     spelt: tuple[str, ...]
     canonical: tuple[str, ...]
-    words: tuple[str, ...]
+    kinds: tuple[str, ...] | None
     form: str
     opcode: int | None
 
@@ -48,7 +51,7 @@ class Shapes:
     """Tells the shapes of the spellings in one text, and makes each of them once."""
 
     def __init__(self) -> None:
-        self._by_marks: dict[tuple[str, str], Shape | None] = {}
+        self._by_marks: dict[str, _Between | None] = {}
         self._by_text: dict[str | bytes, Shape | None] = {}
         self._made: dict[tuple[object, ...], Shape] = {}
 
@@ -65,35 +68,46 @@ class Shapes:
         if text is None:
             return self._make(item, raw)
         if text not in self._by_text:
-            self._by_text[text] = (
-                self._by_erased(item, raw) if item.node.__class__ in _VERBATIM else self._make(item, raw)
-            )
+            is_instruction = item.node.__class__ is Instruction
+            self._by_text[text] = self._by_erased(item, raw) if is_instruction else self._make(item, raw)
         return self._by_text[text]
 
     def _by_erased(self, item: Item, raw: str) -> Shape | None:
-        marks = item.name, erased(raw)
+        """Return the shape of an instruction, whose words have no kinds: what stands between them says all."""
+        marks = erased(raw)
         if marks not in self._by_marks:
-            self._by_marks[marks] = self._make(item, raw)
-        return self._by_marks[marks]
+            self._by_marks[marks] = _between(item, cut(raw))
+        return self._shape(item, self._by_marks[marks], None)
 
     def _make(self, item: Item, raw: str) -> Shape | None:
-        parts, canonical = cut(raw), cut(item.canonical())
-        if not same_tokens(canonical, parts):
+        parts = cut(raw)
+        return self._shape(item, _between(item, parts), word_kinds(parts[1::2], opcode_number(item)))
+
+    def _shape(self, item: Item, between: _Between | None, kinds: tuple[str, ...] | None) -> Shape | None:
+        if between is None:
             return None
-        spelt, opcode = tuple(parts[::2]), opcode_number(item)
-        key = item.kind, item.name, spelt, None if opcode is not None else tuple(map(word_kind, parts[1::2]))
+        key = item.kind, item.name, between[0], kinds
         shape = self._made.get(key)
         if shape is None:
-            form = "%s".join([text.replace("%", "%%") for text in spelt])
-            shape = self._made[key] = Shape(spelt, tuple(canonical[::2]), tuple(canonical[1::2]), form, opcode)
+            form = "%s".join([text.replace("%", "%%") for text in between[0]])
+            shape = self._made[key] = Shape(*between, kinds, form, opcode_number(item))
         return shape
+
+
+def _between(item: Item, parts: Sequence[str]) -> _Between | None:
+    """Return what a spelling that was cut has between its words, and what its canonical text has there."""
+    canonical = cut(item.canonical())
+    return (tuple(parts[::2]), tuple(canonical[::2])) if same_tokens(canonical, parts) else None
 
 
 def _key(kind: type, raw: str) -> str | bytes | None:
     """Return what spellings of one shape may have in common; None for a spelling that is looked at by itself."""
     if kind is SectionData:  # few lines of data are written once
         return raw
-    unusual = _EXPONENT if kind in _VERBATIM else _UNUSUAL if kind in _COUNTED else None
-    if unusual is None or unusual.search(raw):
+    if kind in _VERBATIM:
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few have either
+    else:
+        is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
+    if not is_usual:
         return None
     return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes are quicker to go through

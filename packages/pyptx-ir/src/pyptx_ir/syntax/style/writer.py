@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.parser import collector_paused
+from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
-from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
+from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_lead
 from pyptx_ir.syntax.style.places import MARGIN, Context, filled, indented
-from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
+from pyptx_ir.syntax.style.tokens import cut, pairs, word_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Writer:
     def __init__(self, style: Style) -> None:
         self._style = style
         self._leads: dict[tuple[str, str], str] = {}
-        self._forms: dict[str, dict[tuple[str, ...], str]] = {}
+        self._forms: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...] | None], str]] = {}
         self._given: dict[tuple[str, str, Shape], bool] = {}
         self._regions = Matcher(style.asm)
 
@@ -56,13 +56,16 @@ class Writer:
         files = file_names(row)
         parts = laid(row, self._regions.matches(row))
         before, before_lead, before_form, inside = BEFORE, "", None, False
+        counts = Counts()
         for at, item in enumerate(row):
+            counts.enter(item)
             part = parts.get(at)
             lead = self._lead(before, item) if part is None else self._region_lead(part)
             if "{" in lead and "{" in (lead := indented(lead, item)):  # which is all that most leads want
                 line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
                 lead = filled(lead, Context(item, before, line, files))
             own = lead if item.lead is None else item.lead
+            counts.leave(own)
             if MARK in own:
                 inside = still_inside(own, inside=inside)
             if inside and part is None:
@@ -80,7 +83,7 @@ class Writer:
         key = item.name, item.kind, shape
         known = self._given.get(key)
         if known is None:
-            known = self._given[key] = shape.form == self._form(item, shape.canonical, shape.words)
+            known = self._given[key] = shape.form == self._form(item, shape.canonical, shape.kinds)
         return known
 
     def _own(self, item: Item, form: str | None) -> str:
@@ -100,10 +103,10 @@ class Writer:
 
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
-        for key in lead_keys(before, item):
+        for key in lead_keys(before.name, before.kind, item.name, item.kind):
             if leads.get(key, "") or (key in leads and before.kind not in _UNENDED):
                 return leads[key]
-        return item.usual_lead()
+        return usual_lead(item.name)
 
     def _text(self, item: Item, form: str | None) -> str:
         if item.node is None:
@@ -113,22 +116,22 @@ class Writer:
         canonical = item.canonical()
         parts = cut(canonical)
         words, between = tuple(parts[1::2]), tuple(parts[::2])
+        kinds = word_kinds(words, opcode_number(item))
         if len(canonical) > _LONG:
-            return self._form(item, between, words) % words
-        key = between if isinstance(item.node, Instruction) else (*between, *map(word_kind, words))
+            return self._form(item, between, kinds) % words
         forms = self._forms.get(item.name)
         if forms is None:
             forms = self._forms[item.name] = {}
-        known = forms.get(key)
+        known = forms.get((between, kinds))
         if known is None:
-            known = forms[key] = self._form(item, between, words)
+            known = forms[between, kinds] = self._form(item, between, kinds)
         return known % words
 
-    def _form(self, item: Item, between: tuple[str, ...], words: tuple[str, ...]) -> str:
+    def _form(self, item: Item, between: tuple[str, ...], kinds: tuple[str, ...] | None) -> str:
         """Return the spelling with `%s` for each word."""
         own, general = self._rules(item.name), self._rules(item.kind)
         out: list[str] = []
-        for pair, gap, text in pairs(between, words, opcode_number(item)):
+        for pair, gap, text in pairs(between, kinds, opcode_number(item)):
             out.append(own.get(pair, general.get(pair, gap)))
             out.append(text)
         return "".join(out)
@@ -137,14 +140,14 @@ class Writer:
         return self._style.gaps.get(name, {})
 
 
-def lead_keys(before: Item, item: Item) -> tuple[str, ...]:
-    """Return the names that a lead may have in a style, the closest first."""
+def lead_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
+    """Return the names that a lead between two items may have in a style, the closest first."""
     return (
-        f"{before.name} {item.name}",
-        f"{before.name} {item.kind}",
-        f"{before.kind} {item.name}",
-        f"{before.kind} {item.kind}",
-        f"{before.kind} *",
-        f"* {item.kind}",
+        f"{before_name} {name}",
+        f"{before_name} {kind}",
+        f"{before_kind} {name}",
+        f"{before_kind} {kind}",
+        f"{before_kind} *",
+        f"* {kind}",
         "*",
     )

@@ -1,29 +1,32 @@
-"""Long functions are proved piece by piece: in bounded memory, and every fault at its own line."""
+"""Long files hold their bodies as texts: proved and imported in bounded memory, and every fault at its own line."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile import Claim, ProofError, transpile
-from pyptx_transpile.pieces import LINES, Pieces, ReboundError
+from pyptx_transpile import Claim, transpile
+from pyptx_transpile.long_files import MOST_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
-WRONG = {"mul.lo.s32": 3 * LINES // 2, "shl.b32": 5 * LINES // 2}
+LINES = MOST_LINES + 1_000
+WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
 """Instructions in pieces behind the first, and the lines of the body on which they stand."""
 MB = 100
 """A module of 660 kB takes 65 MB piece by piece, and 250 MB where its function is compiled as a whole."""
+STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` begins with what the parent had
 
 
 def long_text(lines: int) -> str:
@@ -34,9 +37,12 @@ def long_text(lines: int) -> str:
     return f"{HEAD}{''.join(body)}\tret;\n}}\n"
 
 
-def call(body: Callable[[str], object]) -> object:
-    """Run a body as the decorators of a module do."""
-    return body("b")
+def peak(program: str, *arguments: str, text: str = "") -> float:
+    """Return the most memory that a program has taken, in MB."""
+    command = [sys.executable, "-B", "-c", f"import sys; {program}; {STATUS}", *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    found = next(line for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
+    return int(found.split()[1]) / 1024
 
 
 def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
@@ -59,7 +65,7 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
     "line", ["ptx.inst.sub.s32(r[1], r[1], 1)", "pass", "1 / 0", "nothing()", "add %r1 %r1", "ptx.inst.ret("]
 )
 def test_what_is_wrong_in_any_piece_is_withdrawn_there(line: str) -> None:
-    source = long_text(3 * LINES)
+    source = long_text(LINES)
     done = transpile(source, (rule(lambda _printer, _at: line),))
     assert sorted(each.statement.split()[0] for each in done.withdrawn) == sorted(WRONG)
     assert done.applied["wrong"] == 0
@@ -67,41 +73,33 @@ def test_what_is_wrong_in_any_piece_is_withdrawn_there(line: str) -> None:
 
 
 def test_what_is_right_in_every_piece_stays() -> None:
-    done = transpile(long_text(3 * LINES), (rule(lambda printer, at: printer.guarded(at, "None")),))
+    done = transpile(long_text(LINES), (rule(lambda printer, at: printer.guarded(at, "None")),))
     assert done.applied["wrong"] == len(WRONG)
     assert done.withdrawn == ()
 
 
-def test_a_piece_ends_where_no_block_is_open() -> None:
-    group = ["    x = [", "        a,", "    ]", "    if not x:", "        a()", "    else:", "        done.append(x)"]
-    names: dict[str, Any] = {"call": call, "done": []}
-    Pieces(["@call", "def f(a):", *group * LINES], 2, "<f>").run(names)
-    assert names["done"] == [["b"]] * LINES
-
-
-def test_a_variable_with_a_name_of_the_file_is_told() -> None:
-    names: dict[str, Any] = {"outer": 1, "call": call}
-    with pytest.raises(ReboundError, match="outer"):
-        Pieces(["@call", "def f(a):", "    outer = a"], 2, "<f>").run(names)
-    assert names["outer"] == 1
-
-
-def test_a_function_with_such_a_variable_is_compiled_as_a_whole() -> None:
-    harmless = rule(lambda printer, at: f"module = 1; {printer.guarded(at, 'None')}")
-    assert transpile(long_text(3 * LINES), (harmless,)).applied["wrong"] == len(WRONG)
-    harmful = rule(lambda printer, at: f"reg = reg; {printer.guarded(at, 'None')}")
-    with pytest.raises(ProofError) as caught:
-        transpile(long_text(3 * LINES), (harmful,))
-    assert isinstance(caught.value.__cause__, UnboundLocalError)
-
-
 def test_a_long_function_is_proved_in_little_memory() -> None:
-    program = (
-        "import sys; from pyptx_transpile import transpile; transpile(sys.stdin.read());"
-        "print(open('/proc/self/status').read())"  # `ru_maxrss` begins with what the parent had
-    )
     text = long_text(30_000)
     assert len(text) > 600_000
-    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True)
-    peak = next(line for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
-    assert int(peak.split()[1]) / 1024 < MB
+    assert peak("from pyptx_transpile import transpile; transpile(sys.stdin.read())", text=text) < MB
+
+
+@pytest.mark.parametrize("functions", [1, 2_000])
+def test_what_is_printed_is_imported_in_little_memory_and_writes_the_source(tmp_path: Path, functions: int) -> None:
+    head, _, body = long_text(30_000).partition(".visible")
+    lines = body.splitlines(keepends=True)[3:-2]
+    each = len(lines) // functions
+    source = head + "\n".join(
+        f".visible .entry k{at}()\n{{\n\t.reg .b32 %r<9>;\n{''.join(lines[at * each : (at + 1) * each])}\tret;\n}}\n"
+        for at in range(functions)
+    )
+    file = tmp_path / "printed.py"
+    file.write_text(transpile(source, verify=False).text)
+    (tmp_path / "source.ptx").write_text(source)
+    compared = "import runpy; assert runpy.run_path(sys.argv[1])['module'].ptx() == open(sys.argv[2]).read()"
+    assert peak(compared, str(file), str(tmp_path / "source.ptx")) < MB
+
+
+def test_a_body_with_both_kinds_of_quotes_is_no_text() -> None:
+    source = long_text(LINES).replace("\tret;", "\t/* \"\"\" */ ret;\n\t/* ''' */ ret;")
+    assert "in_pieces" not in transpile(source, verify=False).text

@@ -1,0 +1,74 @@
+"""What is open around the statement that is traced next, and can be left: loops, blocks, and `if_` with a label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["LoopFrame", "open_frames"]
+
+_OPEN = "ptx.loops.open"
+
+
+def open_frames(trace: Trace) -> list[LoopFrame]:
+    """Return what is open, innermost last."""
+    return cast("list[LoopFrame]", trace.notes.setdefault(_OPEN, list[LoopFrame]()))
+
+
+class LoopFrame:
+    """One open loop, block or `if_` of a trace: where `break_` and `continue_` go, once somebody asks."""
+
+    __slots__ = ("_defines_end", "_trace", "end", "is_block", "label", "left", "next")
+
+    def __init__(
+        self,
+        trace: Trace,
+        end: str | None = None,
+        *,
+        label: str | None = None,
+        next_label: str | None = None,
+        define_end: bool = True,
+        is_block: bool = False,
+    ) -> None:
+        """Open a loop, or what only a `break_` that names it leaves, a block; `label` is the name of either."""
+        self._trace = trace
+        self._defines_end = define_end
+        self.end = end
+        self.next = next_label
+        self.label = label
+        self.is_block = is_block
+        self.left = False
+        open_frames(trace).append(self)
+
+    def at_end(self) -> str:
+        """Return the label behind the loop, to which a branch is made."""
+        self.left = True
+        if self.end is None:
+            self.end = self._trace.new_label("end")
+        return self.end
+
+    def at_next(self) -> str:
+        """Return the label in front of what leads to the next iteration."""
+        if self.next is None:
+            self.next = self._trace.new_label("next")
+        return self.next
+
+    def define_next(self) -> None:
+        """Define the label of `continue_`, if it is used or named, and is not the loop's own."""
+        if self.next is not None and self.next != self.label:
+            self._trace.append(nodes.Label(name=self.next))
+
+    def define_end(self) -> None:
+        """Define the label of `break_`, if it is used or named, and does not stand elsewhere."""
+        if self.end is not None and self._defines_end:
+            self._trace.append(nodes.Label(name=self.end))
+
+    def close(self) -> None:
+        """Close this loop, and those inside that were left without notice."""
+        frames = open_frames(self._trace)
+        if self in frames:
+            del frames[frames.index(self) :]

@@ -1,0 +1,207 @@
+"""Loops that count: `for _ in counted(0, 8, counter=r[1], pred=p[1], label="$L__BB0_1")`.
+
+Behind the body stand the step of the counter, its test and the branch back, as `ptx.range_` emits them where it is told
+how they are spelt. A module says that once: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.registers.exact import operation_of
+from pyptx_dsl.types import from_name
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import WIDTH, call
+from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.rules.conditions import Predicate
+from pyptx_transpile.rules.loops import entry, exit_label, latches
+from pyptx_transpile.spelling import banks_of
+from pyptx_transpile.values import WHOLE, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Jump, Row
+    from pyptx_transpile.spelling import Banks
+
+__all__ = ["RANGE"]
+
+_NAMES = ("counted", "counted_2", "counted_3")  # which are reserved: see pyptx_transpile.names
+_INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
+_BEHIND = 3  # instructions behind the body
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop from `head` to `latch` whose `counter` steps by `step` and is compared with `stop` in front of the latch.
+
+    `moved` tells whether it is set in front of the loop: to `start`, which is the counter itself otherwise.
+    """
+
+    head: int
+    latch: int
+    counter: tree.Operand
+    start: tree.Operand
+    stop: tree.Operand
+    step: tree.Operand
+    spelling: str
+    moved: bool
+
+
+def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each loop that counts, with the label behind it, if it is left for that."""
+    names = body.row.derived(_named)
+    for loop in _loops(body):
+        end = exit_label(body, loop.head, loop.latch)
+        for until in (None,) if end is None else (end, None):
+            yield _claim(loop, names.get(loop.spelling), until)
+
+
+def _loops(body: Body) -> Iterator[Counted]:
+    found, banks = latches(body), banks_of(body)
+    for head, latch in sorted(found.items()):
+        loop = _counted(body, banks, latch) if latch.guarded and latch.at - _BEHIND >= head else None
+        if loop is not None and entry(body, head, latch.at) is None and len(body.jumps_to(head)) == 1:
+            yield _from_start(body, banks, loop) or loop
+
+
+def _counted(body: Body, banks: Banks, latch: Jump) -> Counted | None:
+    """Return the loop that a branch ends, if what is in front of it counts as Python's `range` does."""
+    at = latch.at
+    if any(map(body.deviates, (at - 2, at - 1, at))):
+        return None
+    match body.instruction(at - 2), body.instruction(at - 1), body.branch(at).guard:
+        case (
+            nodes.Instruction(("add", _) as step, (counter, before, by), None),
+            nodes.Instruction(("setp", _, _) as test, (tree.Register(written), tested, stop), None),
+            nodes.Guard(guard, negated),
+        ) if before == counter == tested and written == guard:
+            relation = operation_of(".".join(test)) or ""
+            if _goes_on(_INVERSE[relation] if negated else relation, by) and _are_alike(banks, counter, by, stop):
+                spelling = f"{'.'.join(step)} {'.'.join(test)}"
+                return Counted(latch.target, at, counter, counter, stop, by, spelling, moved=False)
+        case _:
+            pass
+    return None
+
+
+def _goes_on(relation: str, step: tree.Operand) -> bool:
+    """Tell whether a loop that goes on under a relation ends, as `ptx.range_` judges that."""
+    number = _number(step)
+    if number is None:
+        return relation in {"lt", "gt", "ne"}
+    return number != 0 and relation in {"ne", "lt" if number > 0 else "gt"}
+
+
+def _are_alike(banks: Banks, counter: tree.Operand, *others: tree.Operand) -> bool:
+    """Tell whether operands are registers of the counter's width, or numbers that fit it whatever its sign."""
+    dtype = banks.type_of(counter)
+    if dtype is None or not from_name(dtype).is_integer:
+        return False
+    bits = from_name(dtype).bits
+    for each in others:
+        other, number = banks.type_of(each), _number(each)
+        if number is None and (other is None or not from_name(other).is_integer or from_name(other).bits != bits):
+            return False
+        if number is not None and (abs(number) >= 1 << (bits - 1) or (each is others[-1] and number < 0)):
+            return False
+    return True
+
+
+def _number(operand: tree.Operand) -> int | None:
+    return int(operand.text) if isinstance(operand, tree.Immediate) and WHOLE.match(operand.text) else None
+
+
+def _from_start(body: Body, banks: Banks, loop: Counted) -> Counted | None:
+    """Return a loop with the `mov` right in front of it that sets its counter."""
+    node = body.instruction(loop.head - 1) if loop.head > body.start else None
+    if node is None or node.opcode[0] != "mov" or node.guard is not None or body.deviates(loop.head):
+        return None
+    written, start = node.operands
+    if written != loop.counter or not _are_alike(banks, written, start) or not _runs(loop, start):
+        return None
+    spelling = f"{'.'.join(node.opcode)} {loop.spelling}"
+    return Counted(
+        loop.head, loop.latch, loop.counter, start, loop.stop, loop.step, spelling, moved=start != loop.counter
+    )
+
+
+def _runs(loop: Counted, start: tree.Operand) -> bool:
+    """Tell whether a loop of numbers runs, and meets its stop if that is what ends it."""
+    first, stop, step = map(_number, (start, loop.stop, loop.step))
+    if first is None or stop is None or step is None:
+        return True
+    return bool(range(first, stop, step)) and ("setp.ne" not in loop.spelling or (stop - first) % step == 0)
+
+
+def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
+    step, test = loop.latch - 2, loop.latch - 1
+
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        header = _header(printer, loop, constant, end)
+        printer.deviation(first)
+        if 4 * printer.page.indent + len(header) < WIDTH:
+            with printer.page.block(header):
+                printer.slot(slots[0])
+            return
+        if loop.moved:
+            printer.statement(first)
+        plain, whole = Predicate(loop.latch, test).last(printer, lambda pred: _plain(printer, loop, pred, end))
+        with printer.page.block(plain):
+            printer.slot(slots[0])
+            printer.statement(step)
+            if not whole:
+                printer.statement(test)
+
+    first = loop.head - loop.moved
+    last = loop.latch + 1 if end is None else end + 1
+    shared = () if constant is None else (constant,)
+    inner = ((loop.head + 1, step),)
+    return Claim("range", first, last, write, inner, shared=shared, loops=True, exits=end)
+
+
+def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end: int | None) -> str:
+    value = printer.values.expression
+    step = [] if _number(loop.step) == 1 else [value(loop.step)]
+    said = [] if constant is not None else [f"spelling={quoted(loop.spelling)}"]
+    function = "ptx.range_" if constant is None else constant.name
+    counts = [f"counter={value(loop.counter)}", f"pred={Predicate(loop.latch, loop.latch).name(printer)}"]
+    label = f"label={quoted(printer.body.label(loop.head))}"
+    arguments = [value(loop.start), value(loop.stop), *step, *counts, label, *_ends(printer, loop, end), *said]
+    return f"for _ in {call(function, arguments)}"
+
+
+def _plain(printer: BodyPrinter, loop: Counted, pred: str, end: int | None) -> str:
+    """Return what stands above the loop where a line has no room for what counts."""
+    label = quoted(printer.body.label(loop.head))
+    return f"with ptx.loop({', '.join([label, f'pred={pred}', *_ends(printer, loop, end)])})"
+
+
+def _ends(printer: BodyPrinter, loop: Counted, end: int | None) -> list[str]:
+    uniform = ["uniform=True"] if "uni" in printer.body.branch(loop.latch).opcode else []
+    return uniform if end is None else [*uniform, f"end_label={quoted(printer.body.label(end))}"]
+
+
+def _named(row: Row) -> Mapping[str, Constant]:
+    """Return how the loops of a module are spelt, under a name for each; the most frequent first."""
+    counts = Counter(loop.spelling for body in row.bodies() for loop in _loops(body))
+    return {
+        spelling: Constant(name, call("partial", ["ptx.range_", f"spelling={quoted(spelling)}"]))
+        for name, (spelling, _) in zip(_NAMES, counts.most_common(), strict=False)
+    }
+
+
+RANGE = SugarRule(
+    name="range",
+    summary="a loop with the step of a counter and its test at the end",
+    before="mov.b32 %r1, 0;\n$L__BB0_1:\n\tshl.b32 %r2, %r2, 1;\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, 8;"
+    "\n\t@%p1 bra $L__BB0_1;",
+    after='for _ in counted(0, 8, counter=r[1], pred=p[1], label="$L__BB0_1"):\n    ptx.inst.shl.b32(r[2], r[2], 1)',
+    find=find,
+)

@@ -1,0 +1,81 @@
+"""Loops that count are `ptx.range_`, with exactly the instructions that they had."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx_transpile import transpile
+from pyptx_transpile.rules.table import RULES
+
+from .test_proof import rebuilt
+from .test_rules import module
+
+COUNTED = {
+    "a number of turns": ("mov.b32 %r1, 0;", "add.s32 %r1, %r1, 1", "setp.ne.s32 %p1, %r1, 8", "", "0, 8"),
+    "downwards": ("mov.b32 %r1, 8;", "add.s32 %r1, %r1, -2", "setp.gt.s32 %p1, %r1, 0", "", "8, 0, -2"),
+    "while it is not yet the stop": ("", "add.s32 %r1, %r1, 1", "setp.eq.s32 %p1, %r1, %r2", "!", "r[1], r[2]"),
+    "by a register": (
+        "mov.b32 %r1, %r4;",
+        "add.s32 %r1, %r1, %r3",
+        "setp.lt.u32 %p1, %r1, %r2",
+        "",
+        "r[4], r[2], r[3]",
+    ),
+    "in 64 bits": ("", "add.s64 %rd1, %rd1, 4", "setp.lt.u64 %p1, %rd1, %rd2", "", "rd[1], rd[2], 4"),
+}
+NOT_COUNTED = {
+    "another register is compared": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r2, 8", ""),
+    "the wrong way": ("add.s32 %r1, %r1, 1", "setp.gt.s32 %p1, %r1, 8", ""),
+    "with the stop": ("add.s32 %r1, %r1, 1", "setp.le.s32 %p1, %r1, 8", ""),
+    "another predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p2, %r1, 8", ""),
+    "turned round": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", "!"),
+    "no step": ("add.s32 %r1, %r1, 0", "setp.lt.s32 %p1, %r1, 8", ""),
+    "another sum": ("add.s32 %r1, %r2, 1", "setp.lt.s32 %p1, %r1, 8", ""),
+    "a carry": ("add.cc.u32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", ""),
+    "a guarded step": ("@%p3 add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", ""),
+    "two predicates": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1|%p2, %r1, 8", ""),
+    "a boolean with the relation": ("add.s32 %r1, %r1, 1", "setp.lt.and.s32 %p1, %r1, 8, %p2", ""),
+    "a number below zero": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, -8", ""),
+}
+
+
+@pytest.mark.parametrize("loop", COUNTED)
+def test_a_loop_that_counts_is_a_range(loop: str) -> None:
+    start, step, test, sign, arguments = COUNTED[loop]
+    counter, label = ("rd[1]", "$L__BB0_7") if "64" in step else ("r[1]", "$L__BB0_7")
+    source = module(f"{start}\n{label}:\n\tnot.b32 %r5, %r6;\n\t{step};\n\t{test};\n\t@{sign}%p1 bra {label};")
+    done = transpile(source.replace("\t\n", ""), RULES)
+    guard = "~p[1]" if sign else "p[1]"
+    assert f'for _ in counted({arguments}, counter={counter}, pred={guard}, label="{label}"):' in done.text
+    assert rebuilt(done.text) == source.replace("\t\n", "")
+    assert not done.withdrawn
+
+
+@pytest.mark.parametrize("loop", NOT_COUNTED)
+def test_what_does_not_count_as_a_range_does_is_none(loop: str) -> None:
+    step, test, sign = NOT_COUNTED[loop]
+    source = module(f"not.b32 %r5, %r6;\n$L1:\n\tnot.b32 %r5, %r6;\n\t{step};\n\t{test};\n\t@{sign}%p1 bra $L1;")
+    done = transpile(source, RULES)
+    assert "counted(" not in done.text
+    assert 'with ptx.loop("$L1", pred=' in done.text
+    assert not done.withdrawn
+
+
+def test_a_range_is_left_and_is_no_range_where_a_branch_goes_to_its_next_turn() -> None:
+    start, step = "mov.b32 %r1, 0;\n$L1:\n\t@%p2 bra {};\n\t", "add.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;"
+    body = f"{start}{step}\n\t@%p1 bra $L1;\n$L2:"
+    left = transpile(module(body.format("$L2")), RULES).text
+    assert 'label="$L1", end_label="$L2"):\n        ptx.break_(pred=p[2])' in left
+    again = transpile(module(body.format("$L1")), RULES).text
+    assert 'with ptx.loop("$L1"' in again
+    assert "ptx.continue_(pred=p[2])" in again
+
+
+def test_a_range_that_has_no_room_in_a_line_is_a_loop() -> None:
+    label = "$L_a_loop_with_a_name_that_takes_nearly_all_of_the_line_so_that_nothing_else_has_room"
+    source = module(
+        f"mov.b32 %r1, 0;\n{label}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra {label};"
+    )
+    done = transpile(source, RULES)
+    assert f'    ptx.inst.mov.b32(r[1], 0)\n    with ptx.loop("{label}", pred=p[1]):\n' in done.text
+    assert rebuilt(done.text) == source

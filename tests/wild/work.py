@@ -1,0 +1,42 @@
+"""What is rebuilt and transpiled of a wheel, since printing and running a large module takes seconds.
+
+That is up to `MOST` modules of a wheel, of at most `LARGEST` bytes, spread evenly over their sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from .checks import check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .wheels import Found
+
+MOST = 30
+LARGEST = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One module to be printed as Python: `unchecked` for those that the instruction table refuses as ptxas does."""
+
+    text: bytes
+    name: str
+    unchecked: bool = False
+
+    @classmethod
+    def of(cls, module: Found) -> Self:
+        """Check a module first."""
+        name = f"{module.file}#{module.digest[:12]}"
+        verdict = check(module.text, name)
+        return cls(module.text, name, verdict.refused or verdict.retired)
+
+
+def chosen(modules: Sequence[Found]) -> list[Found]:
+    """Return the modules to print: all that are small enough or, of more than `MOST`, that many, spread by size."""
+    small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
+    count = min(len(small), MOST)
+    return [small[at * len(small) // count] for at in range(count)]
