@@ -6,8 +6,8 @@ The modules are those of corpus/ that compilers wrote, every N-th of them. Besid
 `pyptx_ir.syntax.parse` for the same texts in the same run, and at the end what CPython takes to compile the files that
 were printed: on a shared machine, the ratios say more than the rates. The best CPU time of N runs counts.
 
-Then a module of 5 MB that is one function, in processes of their own, whose whole memory counts: the proof compiles it
-piece by piece, where CPython would take 1.3 GB for the whole.
+Then a module of 5 MB that is one function, in processes of their own, whose whole memory counts: its body is a text
+that is compiled piece by piece, where CPython would take 1.3 GB for the whole.
 """
 
 from __future__ import annotations

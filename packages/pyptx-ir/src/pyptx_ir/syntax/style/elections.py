@@ -43,7 +43,10 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
+    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # until closer names are settled
     for level in reversed(range(depth)):
+        for at in silent:
+            given[at] = _rule(cases[at].keys, rules)
         least = _WORTH if level < closer else 1
         heard = [
             at
