@@ -34,7 +34,11 @@ def by_all(every: list[Case]) -> dict[str, str]:
     """Elect rules with a vote on each name."""
     rules: dict[str, str] = {}
     for level in reversed(range(LEVELS)):
-        heard = [case for case in every if level < CLOSER or not case.begins_asm]
+        heard = [
+            case
+            for case in every
+            if (level < CLOSER or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
+        ]
         for key in dict.fromkeys(case.keys[level] for case in heard):
             group = [case for case in heard if case.keys[level] == key]
             right = sum(case.times for case in group if rule(case, rules) in case.texts)
