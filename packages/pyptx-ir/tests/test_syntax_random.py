@@ -260,12 +260,13 @@ LEAVES: st.SearchStrategy[n.Statement] = st.one_of(
 
 
 def apart(statements: list[n.Statement]) -> tuple[n.Statement, ...]:
-    """Drop each `;` behind a directive that has none of its own: it would be taken for that one's."""
-    return tuple(
-        statement
-        for before, statement in zip([None, *statements], statements, strict=False)
-        if not (isinstance(statement, n.Empty) and isinstance(before, n.Directive) and not before.terminated)
-    )
+    """Drop every `;` behind a directive that has none of its own: the first would be taken for that one's."""
+    kept: list[n.Statement] = []
+    for statement in statements:
+        before = kept[-1] if kept else None
+        if not (isinstance(statement, n.Empty) and isinstance(before, n.Directive) and not before.terminated):
+            kept.append(statement)
+    return tuple(kept)
 
 
 def bodies(inner: st.SearchStrategy[n.Statement]) -> st.SearchStrategy[n.Statement]:
