@@ -27,7 +27,9 @@ def long_text(functions: int) -> str:
     """Return a module of so many lines, in so many functions."""
     body = "\tadd.s32 %r1, %r2, 3;\n" * (LINES // functions)
     return ".version 8.0\n.target sm_90\n.address_size 64\n\n" + "\n".join(
-        f".visible .entry k{at}()\n{{\n\t.reg .b32 %r<9>;\n{body}\tret;\n}}\n" for at in range(functions)
+        f".visible .entry k{at}(\n\t.param .u32 k{at}_param_0,\n\t.param .u32 k{at}_param_1\n)\n{{\n"
+        f"\t.reg .b32 %r<9>;\n\tld.param.u32 %r2, [k{at}_param_1];\n{body}\tret;\n}}\n"
+        for at in range(functions)
     )
 
 

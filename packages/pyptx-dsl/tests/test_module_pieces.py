@@ -52,6 +52,16 @@ def test_what_a_text_binds_is_its_own() -> None:
     assert "a" not in names
 
 
+@pytest.mark.parametrize(
+    ("parameters", "seen"),
+    [("*params", [("b", "c")]), ("a, *params", [("c",)]), ("a, b, c=1, *params", [()]), ("a, *, params=3", [3])],
+)
+def test_a_text_sees_every_parameter(parameters: str, seen: list[object]) -> None:
+    names = made(f'def f({parameters}):\n    return r"""\n    seen.append(params)\n"""', seen=[])
+    in_pieces(names["f"])("b", "c")
+    assert names["seen"] == seen
+
+
 @pytest.mark.parametrize("times", [1, 5_000])
 def test_an_error_is_told_at_its_line(times: int) -> None:
     lines = "    a\n" * times

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import wraps
+from inspect import CO_VARARGS, signature
 from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
@@ -42,9 +43,11 @@ def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
     @wraps(function)
     def body(*arguments: object) -> None:
         code = function.__code__
-        used = arguments[: code.co_argcount]
-        names = {**function.__globals__, **dict(zip(code.co_varnames, used, strict=False))}
-        for piece in _pieces(function(*used), code):
+        taken = len(arguments) if code.co_flags & CO_VARARGS else code.co_argcount
+        bound = signature(function).bind(*arguments[:taken])
+        bound.apply_defaults()
+        names = {**function.__globals__, **bound.arguments}
+        for piece in _pieces(function(*bound.args), code):
             exec(piece, names)  # noqa: S102 - the user's own code
 
     return body
