@@ -97,7 +97,7 @@ class Trace:
     def emit(
         self, words: tuple[str, ...], operands: Sequence[object] = (), guard: object = None, of: FrameType | None = None
     ) -> None:
-        """Append an instruction `of` the caller's or another's: of user values, and of a predicate register or `~p`."""
+        """Append an instruction: user values, `p` or `~p` as its guard; its site is the stack `of` a frame, or ours."""
         if words[0] == "slct":
             operands = lower_selected(operands, self, words)
         lowered = self.lowered(operands, words)
