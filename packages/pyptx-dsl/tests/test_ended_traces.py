@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.modules.beginning import module
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.types import b32, pred, u32, u64
 
 if TYPE_CHECKING:
@@ -53,6 +56,49 @@ def test_a_trace_is_freed_without_the_garbage_collector(
     finally:
         gc.enable()
     assert left < 50  # of hundreds of statements; what is left does not grow with them
+
+
+YOUNG = """
+import gc, weakref
+from pyptx_dsl import ptx
+from pyptx_dsl.modules.beginning import module
+
+class Node:
+    pass
+
+lost = Node()
+lost.itself = lost
+watched = weakref.ref(lost)
+del lost
+m = module(version=(8, 7), target="sm_90a")
+
+@m.entry("k")
+def k():
+    for _ in range(99):
+        ptx.inst.ret()
+
+kinds = [type(each).__name__ for number in (0, 1) for each in gc.get_objects(generation=number)]
+print(watched(), kinds.count("Instruction"), m.ptx().count("ret;"), gc.isenabled())
+"""
+
+
+def test_what_was_traced_is_old_at_once_and_garbage_is_not() -> None:
+    """The collector need not visit a finished trace; a cycle that was young before it is collected, not kept."""
+    # In a process of its own: this one has frozen objects, which nothing may thaw.
+    run = subprocess.run([sys.executable, "-c", YOUNG], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["None", "0", "99", "True"]
+
+
+def test_a_register_of_a_bank_is_the_same_whenever_it_is_asked_for() -> None:
+    seen = list[Reg]()
+
+    def body() -> None:
+        r = reg.bank("%r", b32, 4)
+        seen.extend([r[2], r[-2], *r[2:3], r.regs()[2], list(r)[2], r.hw_order(reverse=True)[1]])
+
+    written(body)
+    assert {id(each) for each in seen} == {id(seen[0])}
+    assert seen[0].raw_name == "%r2"
 
 
 def test_an_unknown_instruction_is_warned_of_in_every_trace() -> None:

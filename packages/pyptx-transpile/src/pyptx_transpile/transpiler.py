@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.syntax.parser import collector_paused, parse
+from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.style import learnt
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_plan import ModulePlan

@@ -14,11 +14,11 @@ from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceEr
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.shared_memory.tensor_maps import tensor_map
-from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
 from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
 
@@ -64,7 +64,7 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         trace.claim_symbol(name, "param")
     if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
         trace.claim_symbol(declaration.extern_symbol, "shared")
-    with collector_paused():
+    with collector_paused(lasting=True):
         with tracing(trace), worded():
             returned = declaration.function(*_tensors(declaration, env), **templates)
         if returned is not None:

@@ -12,9 +12,9 @@ from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.modules.statements import parameter_kinds
 from pyptx_dsl.tracing.bodies import required_arguments, requires_keywords, takes_any
-from pyptx_dsl.tracing.collector import collector_paused
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
+from pyptx_ir.collector import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def traced(
         trace.names.claim_parameter(name, kind)
     if unchecked:
         trace.check_nothing()
-    with collector_paused():
+    with collector_paused(lasting=True):
         with tracing(trace), worded():
             returned = function(*arguments)
         if returned is not None:

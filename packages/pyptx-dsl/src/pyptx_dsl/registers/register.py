@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.syntax.nodes import RegisterName
 
 
 # mypy takes this for true. It lets `if register:` pass where `__bool__` never returns, which pyright refuses; without a
@@ -284,7 +285,10 @@ class NegPred(Reg):
 
 
 class RegArray:
-    """`count` registers of one type, `base0 … base(count-1)`; as an operand a vector `{…}`."""
+    """`count` registers of one type, `base0 … base(count-1)`; as an operand a vector `{…}`.
+
+    Each is made when it is first asked for: of the banks that compilers declare, many never are.
+    """
 
     __slots__ = ("_regs", "base", "count", "dtype", "trace")
 
@@ -294,7 +298,7 @@ class RegArray:
         self.count = count
         self.dtype = dtype
         self.trace = trace
-        self._regs = [Reg(name, dtype, trace) for name in numbered(base, count)]
+        self._regs: list[Reg | None] = [None] * count
 
     def __len__(self) -> int:
         """Return the number of registers."""
@@ -302,7 +306,7 @@ class RegArray:
 
     def __iter__(self) -> Iterator[Reg]:
         """Iterate over the registers in order."""
-        return iter(self._regs)
+        return iter(self.regs())
 
     def __repr__(self) -> str:
         """Return base, count and type."""
@@ -317,10 +321,18 @@ class RegArray:
     def __getitem__(self, index: int | slice) -> Reg | list[Reg]:
         """Return one register (negative indices count from the end) or, for a slice, a list of them."""
         if type(index) is int and 0 <= index < self.count:  # the common case, in loops of thousands
-            return self._regs[index]
+            register = self._regs[index]
+            return self._made(index) if register is None else register
         if isinstance(index, slice):
-            return self._regs[index]
-        return self._regs[self._checked(index)]
+            return [self._made(number) for number in range(self.count)[index]]
+        return self._made(self._checked(index))
+
+    def _made(self, number: int) -> Reg:
+        """Return a register, which is made if it is not there yet."""
+        register = self._regs[number]
+        if register is None:
+            register = self._regs[number] = Reg(numbered(self.base, self.count)[number], self.dtype, self.trace)
+        return register
 
     def __setitem__(self, index: int, value: object) -> None:
         """Emit one `mov` of a register or number into a register of the array."""
@@ -347,14 +359,21 @@ class RegArray:
 
     def regs(self) -> list[Reg]:
         """Return the registers as a list."""
-        return list(self._regs)
+        return [self._made(number) for number in range(self.count)]
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
         """Return the registers in order of declaration, or reversed, as some fragments list them."""
-        return self._regs[::-1] if reverse else list(self._regs)
+        return self.regs()[::-1] if reverse else self.regs()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
         """Return the vector of all registers."""
         if trace is not self.trace:
             raise ForeignRegisterError(f"{self.base}<{self.count}>", self.trace.name, trace.name)
-        return tree.Vector(tuple([register.__ptx_operand__(trace) for register in self._regs]))
+        return tree.Vector(tuple([register.__ptx_operand__(trace) for register in self.regs()]))
+
+
+def declared_register(name: RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
+    """Return what a name of a `.reg` declares: one register, or with a count a bank of them."""
+    if name.count is None:
+        return Reg(name.name, dtype, trace)
+    return RegArray(name.name, name.count, dtype, trace)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
-from pyptx_dsl.registers.handle import numbered
+from pyptx_dsl.registers.handle import Handle, numbered
 from pyptx_dsl.registers.texts import identifier
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pyptx_dsl.registers.handle import Handle
+    from pyptx_dsl.registers.register import RegArray
     from pyptx_dsl.tracing.checker import Declared
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
@@ -48,14 +48,30 @@ class NameScope:
     have the names of others here, with their traces.
     """
 
-    __slots__ = ("covered", "hidden", "registers", "taken")
+    __slots__ = ("_held", "covered", "hidden", "taken")
 
     def __init__(self) -> None:
         """Start with no name."""
         self.taken: set[str] = set()
-        self.registers: list[Handle] = []
+        self._held: list[Handle | RegArray] = []
         self.hidden: dict[str, str | None] = {}
         self.covered: list[tuple[Handle, Trace]] = []
+
+    def hold(self, registers: Iterable[Handle | RegArray]) -> None:
+        """Note registers that the scope declares."""
+        self._held.extend(registers)
+
+    def let_go(self) -> None:
+        """Forget the registers."""
+        self._held.clear()
+
+    def registers(self) -> Iterator[Handle]:
+        """Yield the registers, those of arrays one by one."""
+        for held in self._held:
+            if isinstance(held, Handle):
+                yield held
+            else:
+                yield from held
 
     def hide(self, register: Handle) -> None:
         """Refuse a register of outside, while this scope is open."""
@@ -65,7 +81,7 @@ class NameScope:
 
     def close(self) -> None:
         """Refuse the registers from now on, and admit those of outside again."""
-        for register in self.registers:
+        for register in self.registers():
             _hide(register, "is not declared here: its scope is closed", "declare it outside of that scope")
         for register, trace in self.covered:
             register.trace = trace
@@ -125,19 +141,19 @@ class Names:
             self._cover(scope, names)
         self._declared.update(dict.fromkeys(names, kind))
 
-    def hold(self, registers: Iterable[Handle]) -> None:
+    def hold(self, registers: Iterable[Handle | RegArray]) -> None:
         """Note the registers whose names the innermost scope declares."""
-        self._scopes[-1].registers.extend(registers)
+        self._scopes[-1].hold(registers)
 
     def let_go(self) -> None:
         """Forget the registers, whose trace has ended."""
-        self._scopes[0].registers.clear()
+        self._scopes[0].let_go()
 
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
         """Hide the registers of outer scopes that have one of these names."""
         for outer in self._scopes[:-1]:
             if not outer.taken.isdisjoint(names):
-                for register in outer.registers:
+                for register in outer.registers():
                     if register.raw_name in names:
                         scope.hide(register)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ControlFlowError, NoTraceError, OperandError, RegisterTypeError, TraceError
@@ -16,7 +17,7 @@ from pyptx_dsl.origin import Recorder, Site
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.offsets import OffsetSlot, Term
 from pyptx_dsl.registers.operands import lower, lower_selected
-from pyptx_dsl.registers.register import Reg, RegArray
+from pyptx_dsl.registers.register import Reg, RegArray, declared_register
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
@@ -199,6 +200,8 @@ class Trace:
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
+        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # most of them
+            return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
                 f"{guard.raw_name} is a {guard.dtype} register, and a guard is a pred one",
@@ -271,9 +274,8 @@ class Trace:
         for names, kind in register_kinds(node):
             self.names.declare(names, kind)
         self.append(node)
-        declared = tuple([_registers(each, dtype, self) for each in node.names])
-        for registers in declared:
-            self.names.hold((registers,) if isinstance(registers, Reg) else registers)
+        declared = tuple([declared_register(each, dtype, self) for each in node.names])
+        self.names.hold(declared)
         return declared
 
     def new_label(self, hint: str = "L") -> str:
@@ -373,10 +375,9 @@ class Trace:
 def _unchecked(_: nodes.Instruction) -> None: ...
 
 
-def _registers(declared: nodes.RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
-    if declared.count is None:
-        return Reg(declared.name, dtype, trace)
-    return RegArray(declared.name, declared.count, dtype, trace)
+@lru_cache(maxsize=1 << 8)
+def _plain_guard(predicate: str) -> nodes.Guard:
+    return nodes.Guard(predicate)
 
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:

@@ -6,10 +6,9 @@ the tables of `fast_path`, all others lexeme by lexeme. Both ways give the same 
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
 from pyptx_ir.syntax.errors import PtxSyntaxError
@@ -34,8 +33,6 @@ from pyptx_ir.syntax.recovery import resume
 from pyptx_ir.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from pyptx_ir.syntax.operands import Operand
 
 # A text that is no PTX at all has an error in every line: behind this many, the rest is one piece of invalid text.
@@ -111,7 +108,7 @@ def parse_operand(text: str) -> Operand:
 
 def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
     parser = _Parser(source, sections=sections, fast=fast)
-    with collector_paused(large=len(source.text) >= _LARGE):
+    with collector_paused(lasting=len(source.text) >= _LARGE):
         module = parser.module()
     return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))
 
@@ -124,49 +121,6 @@ def _raise_first(errors: tuple[PtxSyntaxError, ...]) -> None:
 
 def _located(fault: Fault, source: Source) -> PtxSyntaxError:
     return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.hint)
-
-
-@contextmanager
-def collector_paused(*, large: bool = False) -> Generator[None]:
-    """Pause the cyclic garbage collector: a tree has no cycles, and visiting it again and again costs 40% of a parse.
-
-    With `large`, what is made meanwhile is taken to live long; what was young before is collected first, so that no
-    garbage grows old with it. When threads parse at the same time, the first to finish may switch the collector on for
-    the others, which costs only speed.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    if large:
-        gc.collect(1)
-    gc.disable()
-    try:
-        yield
-    finally:
-        if large and not _frozen():
-            # Hand what was made to the oldest generation unvisited; switching on would visit all of it at once.
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
-
-
-class _FrozenObjects:
-    """Whether the program has frozen objects, as servers do before they fork: `gc.unfreeze` would thaw them.
-
-    Once it has, it is not asked again: counting them visits each, a million in milliseconds, parse after parse.
-    """
-
-    __slots__ = ("found",)
-
-    def __init__(self) -> None:
-        self.found = False
-
-    def __call__(self) -> bool:
-        self.found = self.found or gc.get_freeze_count() > 0
-        return self.found
-
-
-_frozen: Final = _FrozenObjects()
 
 
 class _Parser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.isa.modules.calls import narrow
 from pyptx_ir.isa.modules.cta_groups import one_granularity
 from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
@@ -19,7 +20,7 @@ from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import Version, lead_of
-from pyptx_ir.syntax.parser import collector_paused, parse_recovering
+from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.parser import collector_paused
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
