@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Function, Label
+from pyptx_ir.syntax.style.items import TO_LINE
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
 # What ends a basic block.
-_BRANCHES = frozenset({"bra", "brx", "ret", "exit", "trap"})
+_BRANCHES = frozenset({"bra", TO_LINE, "brx", "ret", "exit", "trap"})
 _LABEL = re.compile(r"BB(?:[0-9]+_)?([0-9]{1,9})\Z", re.ASCII)
 _BLOCK = re.compile(r"// %bb\.([0-9]{1,9}):", re.ASCII)
 _CALL = re.compile(r"// callseq ([0-9]{1,9})(, )?", re.ASCII)
