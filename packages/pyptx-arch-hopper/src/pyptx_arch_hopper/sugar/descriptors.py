@@ -141,7 +141,7 @@ DESCRIPTOR = SugarRule(
     before="add.s32 %r4, %r1, 32;\n\tand.b32 %r5, %r4, 262112;\n\tshr.u32 %r6, %r5, 4;\n\tcvt.u64.u32 %rd1, %r6;\n\t"
     "or.b64 %rd2, %rd1, 4611686293305360384;\n\twgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
     "{%f0, %f1, %f2, %f3}, %rd2, %rd2, 1, 1, 1, 0, 0;",
-    after="descriptor(r[1], byte_offset=32, mask=262112, temps=[r[4], r[5], r[6], rd[1], rd[2]])",
+    after="descriptor(r[1], byte_offset=32, mask=262112, temps=[*r[4:7], rd[1], rd[2]])",
     find=find,
     behind="repeat",
 )
