@@ -122,13 +122,13 @@ SOURCES = {
     "of 64 bits": (
         WIDE + "or.b64 %rd4, %rd3, 4611686293305360384;\n\t" + PRODUCT.format(4),
         "add.s64 and.b64 shr.u64 or.b64",
-        "rd[0], byte_offset=32, mask=262112, temps=rd[1:5]",
+        "rd[0], 32, mask=262112, temps=rd[1:5]",
     ),
     "of units": (
         "add.s32 %r4, %r1, 64;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
         + PRODUCT.format(2),
         "add.s32 cvt.u64.u32 or.b64",
-        "r[1], byte_offset=64, temps=[r[4], rd[1], rd[2]]",
+        "r[1], 64, temps=[r[4], rd[1], rd[2]]",
     ),
     "of a field": (
         "bfe.u32 %r4, %r1, 4, 14;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
@@ -157,7 +157,7 @@ def test_products_that_are_repeated_are_one_loop_with_their_descriptors() -> Non
     )
     done = transpile(module("".join(turns)), ALL)
     assert not done.withdrawn
-    loop = "    for i in range(4):\n        descriptor(r[1], byte_offset=32 + 32 * i, temps=["
+    loop = "    for i in range(4):\n        descriptor(r[1], 32 + 32 * i, temps=["
     assert loop in done.text
 
 

@@ -23,7 +23,7 @@ __all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
 
 Said: TypeAlias = "tuple[int, str, Options]"
 """What is said of a ring at the head of a file: where it begins, the steps to a stage, and how one waits."""
-_ARRIVES = {
+_ARRIVES: dict[tuple[str, ...], str] = {
     ("mbarrier", "arrive", "shared::cta", "b64"): "arrive",
     ("mbarrier", "arrive", "expect_tx", "shared::cta", "b64"): "arrive_expect_tx",
 }
