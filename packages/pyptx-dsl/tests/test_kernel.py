@@ -29,7 +29,7 @@ from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.kernels.keys import freeze
 from pyptx_dsl.tracing.trace import active
-from pyptx_dsl.types import bf16, f32, u32
+from pyptx_dsl.types import bf16, f32, u32, u64
 from pyptx_ir.plugins.rows import Argument, Runtime
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def test_parameters_stand_in_order_and_the_mini_language_is_spelt() -> None:
 
     @kernel(in_specs=(Tile(4, f32),), raw_params=raw)
     def k(A: TensorSpec) -> None:  # noqa: ARG001  a kernel names its arrays and templates
-        assert active().array_parameters == {"map"}
+        assert active().parameter_types == {"A": u64, "n": u32, "p": u64, "map": None, "x": f32, "q": u64}
         ret()
 
     text = k.ptx()

@@ -296,6 +296,11 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.ld(f32, reg.scalar(f32), smem.alloc(b32, 8)[u()], space="shared"), OperandError, "element"),
     (lambda: ptx.cvta.to_global(5), OperandError, "number 5"),
     (lambda: ptx.param(u32, "nobody"), OperandError, "nobody"),
+    (lambda: ptx.params("nobody"), OperandError, "no scalar parameter 'nobody'.*dtype=u32"),
+    (lambda: ptx.params("n", into=[u(), u()], dtype=u32), OperandError, "a register for each of the 1 parameters"),
+    (lambda: ptx.params("n", into=["%r1"], dtype=u32), OperandError, "no registers"),  # type: ignore[list-item]  # a mistake on purpose
+    (lambda: ptx.params("n", dtype=pred), RegisterTypeError, "cannot be .pred"),
+    (lambda: ptx.global_ptrs("p", generic=u()), OperandError, r"pass a list: generic=\["),  # type: ignore[arg-type]  # a mistake on purpose
     (lambda: ptx.bar.sync(16), OperandError, "16"),
     (lambda: ptx.bar.sync(0, 33), OperandError, "33"),
     (lambda: ptx.named_barrier(2).arrive(), OperandError, "count"),

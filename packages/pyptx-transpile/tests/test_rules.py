@@ -124,7 +124,8 @@ SHAPES = {
     ),
     "out of the first way": (
         "@%p1 bra $L1;\n\t@%p2 bra $L3;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\tmov.b32 %r1, 2;\n$L3:",
-        'with ptx.if_(~p[1], label="$L1", end_label="$L3"):|ptx.break_("$L3", pred=p[2])|with ptx.else_(end_uniform=True):',
+        'with ptx.if_(~p[1], label="$L1", end_label="$L3"):|ptx.break_("$L3", pred=p[2])|'
+        "with ptx.else_(end_uniform=True):",
     ),
     "shared join": (
         "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@!%p2 bra $L1;\n\tmov.b32 %r1, 2;\n$L1:",

@@ -108,6 +108,7 @@ __all__ = [
     "or_",
     "param",
     "parameter",
+    "params",
     "pipe",
     "pipeline",
     "pmevent",
@@ -211,7 +212,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.control_flow.kloops import kloop
     from pyptx_dsl.control_flow.loops import loop, while_
     from pyptx_dsl.control_flow.ranges import range_
-    from pyptx_dsl.instructions.address import addr, cvta, global_ptrs, param, tensor_addr, unified
+    from pyptx_dsl.instructions.address import addr, cvta, tensor_addr, unified
     from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name
     from pyptx_dsl.instructions.arithmetic import (
         add,
@@ -282,6 +283,7 @@ if TYPE_CHECKING:
         st,
     )
     from pyptx_dsl.instructions.mma import mma
+    from pyptx_dsl.instructions.parameters import global_ptrs, param, params
     from pyptx_dsl.instructions.pipelines import PipelineState, pipeline
     from pyptx_dsl.instructions.printing import printf
     from pyptx_dsl.instructions.raw_text import raw

@@ -1,11 +1,10 @@
-"""Addresses: `ptx.addr`, the pointers of a kernel's arrays, scalar parameters, and conversions between state spaces."""
+"""Addresses: `ptx.addr`, those of tensors, and conversions between state spaces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.naming import to_ptx
@@ -20,7 +19,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["addr", "as_address", "cvta", "global_ptrs", "param", "tensor_addr", "unified"]
+__all__ = ["addr", "as_address", "cvta", "tensor_addr", "unified"]
 
 
 def addr(base: object, offset: object | None = None) -> AddressOperand:
@@ -94,47 +93,6 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
     if isinstance(value, Handle):
         refuse_element(value)
     return AddressOperand(value)
-
-
-def global_ptrs(*tensors: object) -> tuple[Reg, ...]:
-    """Return a global pointer (u64) for each array, by two instructions each.
-
-    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
-    ptx.global_ptrs(X)`. Manual: "Data Movement and Conversion Instructions: ld, cvta".
-    """
-    trace = active("ptx.global_ptrs")
-    pointers = list[Reg]()
-    for tensor in tensors:
-        if not isinstance(tensor, TensorSpec | str):
-            raise OperandError(
-                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
-                hint="pass the parameters of the kernel's function, or the names of raw parameters",
-            )
-        pointer = trace.fresh(u64)
-        trace.emit(("ld", "param", "u64"), (pointer, AddressOperand(tensor)))
-        trace.emit(("cvta", "to", "global", "u64"), (pointer, pointer))
-        pointers.append(pointer)
-    return tuple(pointers)
-
-
-def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
-    """Return an entry parameter in `dst` or a fresh register, by one instruction.
-
-    A scalar is loaded, `ld.param.type dst, [name];`. Of an array (`b8.align64.array128`) the address is taken,
-    `mov.type dst, name;`, in a type of 64 bits. Manual: "Kernel Function Parameters".
-    """
-    trace = active("ptx.param")
-    register = trace.fresh(dtype) if dst is None else dst
-    if not trace.has_symbol(name):
-        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", hint="declare it in raw_params=[…]")
-    symbol = tree.Symbol(name)
-    if name in trace.array_parameters:
-        trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
-        return register
-    if dtype.memory is None:
-        raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
-    trace.emit(("ld", "param", dtype.memory), (register, tree.Address(symbol)))
-    return register
 
 
 class AddressConversion:

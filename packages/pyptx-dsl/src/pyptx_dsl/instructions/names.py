@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["MODULES", "load"]
 
 MODULES: dict[str, str] = {
-    "instructions.address": "addr cvta global_ptrs param tensor_addr unified",
+    "instructions.address": "addr cvta tensor_addr unified",
     "instructions.arithmetic": (
         "abs add addc clmad div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc"
     ),
@@ -36,6 +36,7 @@ MODULES: dict[str, str] = {
     "instructions.matrix": "ldmatrix movmatrix stmatrix",
     "instructions.mbarriers": "mbarrier",
     "instructions.memory": "applypriority createpolicy discard isspacep ld ldu prefetch prefetchu st",
+    "instructions.parameters": "global_ptrs param params",
     "instructions.pipelines": "PipelineState pipeline",
     "instructions.wmma": "wmma",
     "instructions.printing": "printf",

@@ -18,6 +18,7 @@ from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
 from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
+from pyptx_dsl.types import u64
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
@@ -54,7 +55,10 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     trace.notes[_DECLARATION] = declaration
     trace.notes[_OUTER] = current()
     trace.tma_slots = declaration.tma_slots
-    trace.array_parameters = frozenset(parameter.name for parameter in declaration.raw if parameter.array is not None)
+    trace.parameter_types = {
+        **dict.fromkeys(declaration.tensors, u64),
+        **{parameter.name: parameter.type if parameter.is_scalar else None for parameter in declaration.raw},
+    }
     trace.shared.base_symbol = declaration.extern_symbol
     trace.shared.dynamic_bytes = declaration.shared_bytes
     trace.shared.force_dynamic = (

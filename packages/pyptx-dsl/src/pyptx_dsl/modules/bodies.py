@@ -10,7 +10,7 @@ from pyptx_dsl.errors import CallError, ReturnedValueError
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
-from pyptx_dsl.modules.statements import parameter_kinds
+from pyptx_dsl.modules.statements import parameter_kinds, parameter_types
 from pyptx_dsl.tracing.bodies import required_arguments, requires_keywords, takes_any
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.trace import Trace, tracing
@@ -60,6 +60,7 @@ def traced(
     trace.names.surround(around.declared)
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)
+    trace.parameter_types = parameter_types(header.parameters or ())
     if unchecked:
         trace.check_nothing()
     with collector_paused(lasting=True):

@@ -12,6 +12,7 @@ from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
 from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_dsl.tracing.origins import Line, Origins, height, line_sites, lines_inside
+from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pyptx_dsl.origin import Site
+    from pyptx_dsl.types import PtxType
 
     Opening: TypeAlias = tuple[str, Deviation, Site]
     """What is written in front of a statement with others inside: comments, what is said of it, and where it began."""
@@ -247,3 +249,12 @@ def _section_head(node: nodes.Section, spelling: str) -> str:
 def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
     """Return what the parameters of a function stand for in its body."""
     return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
+
+
+def parameter_types(parameters: Iterable[nodes.Parameter]) -> dict[str, PtxType | None]:
+    """Return the types of the parameters in the state space of parameters, as `Trace.parameter_types` has them."""
+    return {
+        each.name: None if each.dimensions else BY_NAME[each.type]
+        for each in parameters
+        if each.space == "param" and each.vector is None and each.type in BY_NAME
+    }

@@ -31,7 +31,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import instruction, rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from types import FrameType
 
     from pyptx_dsl.tracing.checker import Forms
@@ -71,7 +71,7 @@ class Trace:
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
-        self.array_parameters: frozenset[str] = frozenset()
+        self.parameter_types: Mapping[str, PtxType | None] = {}  # as the function declares them; None for an array
         self.faults: list[TraceError] = []
         """What was found where nothing could be raised; the first is raised when the trace ends."""
         self.tma_slots = "value"

@@ -7,15 +7,13 @@ there, the call that does so binds its name, and everything behind it uses that 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.plan import Claim
-from pyptx_transpile.rules.expression_trees import registers
+from pyptx_transpile.rules.register_uses import uses_of
 from pyptx_transpile.spelling import banks_of
 from pyptx_transpile.values import special_register
 
@@ -26,34 +24,9 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
-__all__ = ["REGISTER"]
+__all__ = ["REGISTER", "wanted_name"]
 
-_FEWEST_USES = 2  # of a name
 _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
-_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # what reads its first operand
-
-
-@dataclass(slots=True)
-class _Uses:
-    """How often registers are written and read in a body, and which are read in front of what writes them."""
-
-    written: Counter[str] = field(default_factory=Counter[str])
-    read: Counter[str] = field(default_factory=Counter[str])
-    early: set[str] = field(default_factory=set[str])
-
-    def take(self, node: nodes.Instruction) -> None:
-        """Count the registers of the next instruction."""
-        results = () if node.opcode[0] in _NO_RESULTS else node.operands[:1]
-        written = [name for each in results if not isinstance(each, tree.Address) for name in registers(each)]
-        read = [name for each in node.operands for name in registers(each)][len(written) :]
-        read += [] if node.guard is None else [node.guard.register]
-        self.read.update(read)
-        self.early.update([name for name in read if name not in self.written])
-        self.written.update(written)
-
-    def is_one_value(self, name: str) -> bool:
-        """Tell whether a register holds one value, which is read often enough to be worth a name."""
-        return self.written[name] == 1 and name not in self.early and self.read[name] >= _FEWEST_USES
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
@@ -61,13 +34,11 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
     if body.declared != body.start:
         return  # it stands for several places, whose registers are parameters
     places = [at for at in range(body.start, body.end) if body.instruction(at) is not None]
-    uses, banks = _Uses(), banks_of(body)
-    for at in places:
-        uses.take(body.branch(at))
+    uses, banks = uses_of(body), banks_of(body)
     loaded: dict[tree.Operand, str] = {}
     for at in places:
         node = body.branch(at)
-        wanted = _wanted(node, loaded, body.items[at].function)
+        wanted = wanted_name(node, loaded, body.items[at].function)
         if wanted is None:
             continue
         result = node.operands[0]
@@ -78,7 +49,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
             yield _claim(at, node, wanted)
 
 
-def _wanted(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
+def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
     """Return what the result of an instruction is called after: a special register, or a parameter."""
     match node:
         case nodes.Instruction(("mov", *_), (_, tree.Register(name) | tree.Symbol(name)), None):

@@ -14,6 +14,7 @@ from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
+from pyptx_transpile.rules.parameters import PARAMETER
 from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
@@ -25,5 +26,5 @@ if TYPE_CHECKING:
 
 RULES: tuple[SugarRule, ...] = (
     *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
-    *(REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
+    *(PARAMETER, REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
 )

@@ -1,0 +1,127 @@
+"""What a kernel is given: scalar parameters, and the pointers of its arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.contract.tensors import TensorSpec
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.registers.operands import AddressOperand, as_items
+from pyptx_dsl.registers.register import Reg, RegArray
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import BY_NAME, PtxType, b64, u64
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["global_ptrs", "param", "params"]
+
+Registers: TypeAlias = "Sequence[Reg] | RegArray"
+
+_TO_GLOBAL = ("cvta", "to", "global", "u64")
+
+
+def global_ptrs(
+    *tensors: object, into: Registers | None = None, generic: Registers | None = None, bits: bool = False
+) -> tuple[Reg, ...]:
+    """Return a global pointer (u64) for each array, by two instructions each.
+
+    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
+    ptx.global_ptrs(X)`. A register holds the generic address already, and takes the `cvta` alone.
+
+    Pointers are fresh registers, or those of `into`; what is loaded is in the same register, or in that of `generic`.
+    With `bits`, it is loaded by `ld.param.b64`. Manual: "Data Movement and Conversion Instructions: ld, cvta".
+    """
+    trace = active("ptx.global_ptrs")
+    for tensor in tensors:
+        if not isinstance(tensor, TensorSpec | str | Reg):
+            raise OperandError(
+                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
+                hint="pass the parameters of the kernel's function, or the names of raw parameters",
+            )
+    pointers = _registers("into", into, [u64] * len(tensors), trace)
+    loaded = pointers if generic is None else _registers("generic", generic, [u64] * len(tensors), trace)
+    load = ("ld", "param", (b64 if bits else u64).name)
+    for tensor, address, pointer in zip(tensors, loaded, pointers, strict=True):
+        if isinstance(tensor, Reg):
+            trace.emit(_TO_GLOBAL, (pointer, tensor))
+            continue
+        trace.emit(load, (address, AddressOperand(tensor)))
+        trace.emit(_TO_GLOBAL, (pointer, address))
+    return pointers
+
+
+def params(
+    *names: str, into: Registers | None = None, dtype: PtxType | None = None, bits: bool = False
+) -> tuple[Reg, ...]:
+    """Return scalar parameters, by one instruction each: `n, alpha = ptx.params("n", "alpha")`.
+
+    `ld.param.type register, [name];`, in fresh registers or those of `into`. The type is the one that the function
+    declares, `dtype` where that is given, or with `bits` the untyped one of the declared size, as LLVM writes it.
+    Raise OperandError for what is no scalar parameter, unless `dtype` is given.
+    Manual: "Kernel Function Parameters".
+    """
+    trace = active("ptx.params")
+    types = [_declared(name, trace) if dtype is None else dtype for name in names]
+    if bits:
+        types = [BY_NAME[f"b{each.bits}"] for each in types]
+    registers = _registers("into", into, types, trace)
+    for name, each, register in zip(names, types, registers, strict=True):
+        trace.emit(("ld", "param", _memory(each)), (register, AddressOperand(name)))
+    return registers
+
+
+def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
+    """Return an entry parameter in `dst` or a fresh register, by one instruction.
+
+    A scalar is loaded, `ld.param.type dst, [name];`. Of an array (`b8.align64.array128`) the address is taken,
+    `mov.type dst, name;`, in a type of 64 bits. Manual: "Kernel Function Parameters".
+    """
+    trace = active("ptx.param")
+    register = trace.fresh(dtype) if dst is None else dst
+    if not trace.has_symbol(name):
+        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", hint="declare it in raw_params=[…]")
+    symbol = tree.Symbol(name)
+    if trace.parameter_types.get(name, dtype) is None:
+        trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
+        return register
+    trace.emit(("ld", "param", _memory(dtype)), (register, tree.Address(symbol)))
+    return register
+
+
+def _memory(dtype: PtxType) -> str:
+    """Return the word of the `ld` that loads a type."""
+    if dtype.memory is None:
+        raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
+    return dtype.memory
+
+
+def _declared(name: object, trace: Trace) -> PtxType:
+    """Return the type of a scalar parameter of the function."""
+    found = trace.parameter_types.get(name) if isinstance(name, str) else None
+    if found is None:
+        known = ", ".join([each for each, dtype in trace.parameter_types.items() if dtype is not None])
+        raise OperandError(
+            f"{trace.name!r} has no scalar parameter {name!r}",
+            hint=f"it has {known or 'none'}; for what it does not declare, say the type: dtype=u32",
+        )
+    return found
+
+
+def _registers(keyword: str, given: Registers | None, types: Sequence[PtxType], trace: Trace) -> tuple[Reg, ...]:
+    """Return the registers that a keyword gives, fresh ones of these types if it gives none."""
+    if given is None:
+        return tuple([trace.fresh(dtype) for dtype in types])
+    registers = as_items(given.regs() if isinstance(given, RegArray) else given)
+    if registers is None or len(registers) != len(types):
+        raise OperandError(
+            f"{keyword}={given!r}: it has a register for each of the {len(types)} parameters",
+            hint=f"pass a list: {keyword}=[first, second]",
+        )
+    found = [each for each in registers if isinstance(each, Reg)]
+    if len(found) != len(registers):
+        raise OperandError(f"{keyword}={given!r}: these are no registers", hint="pass what reg.scalar returns")
+    return tuple(found)
