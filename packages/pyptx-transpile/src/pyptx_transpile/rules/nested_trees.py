@@ -46,6 +46,8 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
         return None
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
+    if result is not None and result.endswith("$"):
+        result = None  # the parameter of a function that is a vector, which no call returns
     return Tree(at, result, None, call_width(node, turn=turn), named=True)
 
 

@@ -144,7 +144,7 @@ class Columns:
     """The leaves of all sites: those that are equal to each other at each site are one column."""
 
     def __init__(self, bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool = False) -> None:
-        """Compare the leaves of sites of one shape, which are in these bodies; where it has `loops`, lists are longer."""
+        """Compare the leaves of sites of one shape, which are in these bodies; `loops` have longer lists."""
         self.bodies, self.sites = bodies, sites
         self._ways = _LISTS_OF_LOOPS if loops else _LISTS
         known: dict[tuple[Key, ...], int] = {}
