@@ -1,4 +1,4 @@
-"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right at once."""
+"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .corpus_modules import CORPUS
 from .test_codegen import module_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
@@ -54,7 +54,7 @@ def rules(key: Key) -> list[SugarRule]:
     ]
 
 
-def _wrong_at(rule: SugarRule, key: Key) -> object:
+def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Claim]]:
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
         for claim in rule.find(body, plan):
             is_it = claim.key == key and body.declared == body.start
@@ -63,7 +63,7 @@ def _wrong_at(rule: SugarRule, key: Key) -> object:
     return find
 
 
-def _spoiled(claim: Claim) -> object:
+def _spoiled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         claim.write(printer, slots)
         lines = printer.page.lines
