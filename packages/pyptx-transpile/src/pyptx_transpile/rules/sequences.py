@@ -48,11 +48,12 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One of the turns of what is repeated from `start` to before `end`."""
+    """One of the turns of what is repeated from `start` to before `end`; the next one begins at `behind`."""
 
     start: int
     end: int
     number: int
+    behind: int
 
 
 class Statements:
@@ -98,7 +99,7 @@ class Statements:
     def _turn(self, claim: Claim) -> None:
         self.loops.setdefault(claim.start, claim.end)
         for number, (start, end) in enumerate(claim.inner):
-            turn = Turn(claim.start, claim.end, number)
+            turn = Turn(claim.start, claim.end, number, end)
             for at in range(start, end):
                 self.turns[at] = (*self.turns.get(at, ()), turn)
 
@@ -143,31 +144,33 @@ class Statements:
         return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns.get(at, ()))]
 
     def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that have whole loops, or are in one turn."""
-        while start < end and (cut := self._cut(start, end)) is not None:
-            if cut > start:
-                yield from self._in_turns(start, cut)
+        """Yield the parts of a slice that have whole loops, or are in the first turn of one: the others are like it."""
+        while start < end:
+            first = self.turns.get(start, ())
+            again = next((turn for turn in first if turn.number), None)
+            cut = again.end if again is not None else self._cut(start, end)
+            if cut is None:
+                yield start, end
+                return
+            if again is None and cut > start:
+                yield from self._in_turns(start, min(cut, end))
             start = cut
-        if end > start:
-            yield start, end
 
     def _cut(self, start: int, end: int) -> int | None:
         """Return the first place at which a slice is to be cut so as to take no loop apart; None if it takes none."""
         first, last = self.turns.get(start, ()), self.turns.get(end - 1, ())
-        around = [one for one, other in zip(first, last, strict=False) if one == other]
-        for turn in first[len(around) :]:
+        if not first and not last:
+            return None
+        common = 0
+        while common < min(len(first), len(last)) and first[common] == last[common]:
+            common += 1
+        for turn in first[common:]:
             if turn.start < start or turn.end > end:
-                return min(self._end_of(turn, start), end)
-        for turn in last[len(around) :]:
+                return turn.behind
+        for turn in last[common:]:
             if turn.start < start or turn.end > end:
                 return turn.start
         return None
-
-    def _end_of(self, turn: Turn, place: int) -> int:
-        """Return where the turn that has a place ends."""
-        while place < turn.end and turn in self.turns.get(place, ()):
-            place += 1
-        return place
 
     def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield the rows of items in a slice, or that reach into it, that belong to one slice."""
