@@ -159,8 +159,9 @@ class ModulePrinter:
             parts.insert(0, self._spelling())
         if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
             parts.insert(0, _assigned(shared))
-        if self._naming.forms:
-            parts.insert(0, Part(_lines(form_lines(self._naming.forms))))
+        called_ = _mentioned([line for part in parts for line in part.page.lines], self._naming.forms.values())
+        if forms := {form: name for form, name in self._naming.forms.items() if name in called_}:
+            parts.insert(0, Part(_lines(form_lines(forms))))
         is_long = sum(len(part.page.lines) for part in parts) > MOST_LINES
         for part in parts if is_long else ():
             if part.body is not None:

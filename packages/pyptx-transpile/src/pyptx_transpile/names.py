@@ -25,7 +25,7 @@ RESERVED = frozenset(
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
         *("counted", "counted_2", "counted_3"),
         *("descriptor", "descriptor_2", "descriptor_3"),
-        *("ring", "ring_2", "ring_3", "advance", "advance_2", "advance_3"),
+        *("barrier_ring", "barrier_ring_2", "barrier_ring_3", "next_stage", "next_stage_2", "next_stage_3"),
     }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)

@@ -18,7 +18,7 @@ class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
     `folded` are the claims that say in one text what others claim in each of their turns; `bound` has, by the claim
-    that gives a name to what a call returns, the assignment that does so without the call.
+    that gives names to what a call returns, these and what they should be given.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
@@ -27,7 +27,7 @@ class Page:
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
         self.folded: set[Claim] = set()
-        self.bound: dict[Claim, str] = {}
+        self.bound: dict[Claim, list[tuple[str, str]]] = {}
         self.indent = indent
         self.owner: Claim | None = owner
 
@@ -58,15 +58,19 @@ class Page:
         """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
         self.say(said, f"{name} = ")
         if self.owner is not None:
-            before = self.bound.get(self.owner)
-            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), f"{name} = {element}"])
+            self.bound.setdefault(self.owner, []).append((name, element))
 
-    def without_returns(self) -> list[str]:
-        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
+    def without_returns(self, checked: str) -> list[str]:
+        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself.
+
+        A function that is called `checked` is handed the number of the claim that gives a name, what it gives that to,
+        and what it should; it returns the latter.
+        """
         found = list(self.lines)
         last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
-        for claim, assignment in self.bound.items():
-            found[last[claim]] += f"; {assignment}"
+        for number, (claim, names) in enumerate(self.bound.items()):
+            for name, element in names:
+                found[last[claim]] += f"; {name} = {checked}({number}, {name}, {element})"
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:
