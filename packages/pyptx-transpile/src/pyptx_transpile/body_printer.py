@@ -18,10 +18,11 @@ from pyptx_transpile.values import Values, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from pyptx_transpile.layout import Expression, Group
     from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Key, Plan, Slot
+    from pyptx_transpile.plan import Claim, Key, Plan, Slot
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
@@ -51,6 +52,11 @@ class BodyPrinter:
         self.registers, self._naming = registers, naming
         self.values = Values(registers, special=naming.special)
         self._plan = plan
+        self._unnamed = plan.unnamed() if naming.numbered else frozenset[int]()
+        claims = plan.claims() if self._unnamed else ()
+        self._left = {claim.leave for claim in claims if claim.leave is not None}
+        self._labels: dict[Claim, str] = {}
+        self._variables: list[str] = []
 
     def print(self) -> None:
         """Print all of the body."""
@@ -119,6 +125,31 @@ class BodyPrinter:
         self.registers.leave()
         if not block:
             self.page.line("ptx.close_scope()")
+
+    # --- labels -------------------------------------------------------------------------------------------
+
+    def label(self, keyword: str, at: int) -> list[str]:
+        """Return the argument that names the label at a place, none if it needs no name."""
+        return [] if at in self._unnamed else [f"{keyword}={quoted(self.body.label(at))}"]
+
+    def block(self, claim: Claim, header: Expression, label: int) -> AbstractContextManager[None]:
+        """Print the block of a claim, which may give the label behind it a variable that is used inside."""
+        bound = self._bound(claim) if label in self._unnamed and claim in self._left else ""
+        return self.page.block(header, behind=bound and f" as {bound}")
+
+    def _bound(self, claim: Claim) -> str:
+        used = {self._labels[each] for each in self._plan.around(claim.start) if each in self._labels}
+        free = [name for name in self._variables if name not in used and name.startswith(claim.binds)]
+        name = free[0] if free else self.registers.variable(claim.binds)
+        if not free:
+            self.registers.reserve(name)
+            self._variables.append(name)
+        self._labels[claim] = name
+        return name
+
+    def behind(self, claim: Claim, at: int) -> str:
+        """Return what names the label at a place, which is behind what a claim opens."""
+        return self._labels[claim] if at in self._unnamed else quoted(self.body.label(at))
 
     # --- statements -----------------------------------------------------------------------------------
 

@@ -47,11 +47,13 @@ def identifier(name: str, *taken: Container[str]) -> str:
 class Naming:
     """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them.
 
-    `forms` are the names that stand for long forms of instructions, by their opcodes.
+    `forms` are the names that stand for long forms of instructions, by their opcodes. Labels are `numbered`
+    where those that are called by their places have no names.
     """
 
     demangled: bool = False
     special: bool = False
+    numbered: bool = False
     forms: Mapping[tuple[str, ...], str] = field(default_factory=dict["tuple[str, ...]", str])
 
     def of(self, name: str) -> str:
