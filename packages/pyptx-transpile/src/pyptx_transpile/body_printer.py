@@ -17,7 +17,7 @@ from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.values import Values, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from pyptx_transpile.layout import Expression, Group
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
+_COUNTERS = ("i", "j", "m")  # of loops that count
 _LONG = 80  # characters; what is shorter reads better as it is
 _LONGEST = 4_000  # characters of a spelling that is written as it is
 
@@ -56,7 +57,8 @@ class BodyPrinter:
         claims = plan.claims() if self._unnamed else ()
         self._left = {claim.leave for claim in claims if claim.leave is not None}
         self._labels: dict[Claim, str] = {}
-        self._variables: list[str] = []
+        self._counters: dict[Claim, str] = {}
+        self._variables: dict[tuple[str, ...], list[str]] = {}
 
     def print(self) -> None:
         """Print all of the body."""
@@ -132,19 +134,33 @@ class BodyPrinter:
         """Return the argument that names the label at a place, none if it needs no name."""
         return [] if at in self._unnamed else [f"{keyword}={quoted(self.body.label(at))}"]
 
-    def block(self, claim: Claim, header: Expression, label: int) -> AbstractContextManager[None]:
-        """Print the block of a claim, which may give the label behind it a variable that is used inside."""
-        bound = self._bound(claim) if label in self._unnamed and claim in self._left else ""
+    def block(self, header: Expression, label: int) -> AbstractContextManager[None]:
+        """Print a block of the claim that is printed, which may give the label behind it a variable used inside."""
+        claim = self.page.owner
+        bound = self._bound(claim) if claim is not None and claim in self._left and label in self._unnamed else ""
         return self.page.block(header, behind=bound and f" as {bound}")
 
     def _bound(self, claim: Claim) -> str:
-        used = {self._labels[each] for each in self._plan.around(claim.start) if each in self._labels}
-        free = [name for name in self._variables if name not in used and name.startswith(claim.binds)]
-        name = free[0] if free else self.registers.variable(claim.binds)
-        if not free:
+        self._labels[claim] = self._variable(claim, (claim.binds,), self._labels)
+        return self._labels[claim]
+
+    def counter(self) -> str:
+        """Return a variable for the counter of the loop that is printed, which loops beside it may have, too."""
+        claim = self.page.owner
+        if claim is None:
+            raise TypeError("a loop is a claim's")
+        self._counters[claim] = self._variable(claim, _COUNTERS, self._counters)
+        return self._counters[claim]
+
+    def _variable(self, claim: Claim, wanted: tuple[str, ...], held: Mapping[Claim, str]) -> str:
+        """Return a variable that nothing around a claim has, the first of those wanted that is free."""
+        used = {held[each] for each in self._plan.around(claim.start) if each in held}
+        known = self._variables.setdefault(wanted, [])
+        name = next((name for name in known if name not in used), None)
+        if name is None:
+            name = self.registers.variable(next(filter(self.registers.is_free, wanted), wanted[-1]))
             self.registers.reserve(name)
-            self._variables.append(name)
-        self._labels[claim] = name
+            known.append(name)
         return name
 
     def behind(self, claim: Claim, at: int) -> str:

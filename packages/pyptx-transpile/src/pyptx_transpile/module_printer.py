@@ -166,7 +166,7 @@ class ModulePrinter:
         claims = [claim for plan in _all(plans) for claim in plan.claims()]
         if any("SPELLING" in claim.constants for claim in claims):
             parts.insert(0, self._spelling())
-        if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
+        if shared := _used({constant.name: constant for claim in claims for constant in claim.shared}, parts):
             parts.insert(0, _assigned(shared))
         if self._naming.forms:
             parts.insert(0, Part(_lines(form_lines(self._naming.forms))))
@@ -326,6 +326,13 @@ def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Return the texts that lines have somewhere."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
+
+
+def _used(constants: Mapping[str, Constant], parts: Iterable[Part]) -> dict[str, Constant]:
+    """Return the constants that something of the file calls, or takes an attribute of."""
+    texts = {f"{name}{sign}" for name in constants for sign in "(."}
+    found = _mentioned((line for part in parts for line in part.page.lines), texts) if texts else texts
+    return {name: constant for name, constant in constants.items() if not found.isdisjoint((f"{name}(", f"{name}."))}
 
 
 def _lines(lines: Iterable[str]) -> Page:

@@ -137,6 +137,10 @@ class Registers:
         self._variables[-1].add(variable)
         return variable
 
+    def is_free(self, variable: str) -> bool:
+        """Tell whether nothing in this scope has the name of a variable."""
+        return identifier(variable, self._symbols.variables, *self._variables) == variable
+
     def hold(self, name: str, expression: str) -> None:
         """Let a name of the function be an expression, whatever it is that it names."""
         self._banks[-1][name] = expression, None
@@ -148,6 +152,16 @@ class Registers:
         self._named[held] = variable
         self._forget()
         return variable
+
+    @contextmanager
+    def called(self, register: str, variable: str) -> Generator[None]:
+        """Let a register have a variable meanwhile."""
+        before = dict(self._named)
+        self._named[register] = variable
+        self._forget()
+        yield
+        self._named = before
+        self._forget()
 
     def vector(self, elements: tuple[Operand, ...]) -> str | None:
         """Return the variable that the registers of a vector have together; None if they have none."""

@@ -95,7 +95,7 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
         for number, slot in enumerate(slots):
             if number:
                 printer.deviation(chain.skip(body, number - 1) - 1)
-            with printer.block(claim, _header(printer, chain, number), chain.join if number == bound else -1):
+            with printer.block(_header(printer, chain, number), chain.join if number == bound else -1):
                 printer.slot(slot)
                 if number < count - 1 or (number < count and chain.has_else):
                     printer.deviation(chain.skip(body, number))
@@ -103,7 +103,7 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
                     printer.deviation(chain.join)
 
     bound = _first_left(body, chain)
-    claim = Claim(
+    return Claim(
         rule,
         chain.conditions[0].start,
         chain.join + chain.defines,
@@ -114,7 +114,6 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
         jumps=_jumps(body, chain),
         binds="done",
     )
-    return claim
 
 
 def _first_left(body: Body, chain: Chain) -> int:

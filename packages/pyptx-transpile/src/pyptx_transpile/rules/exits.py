@@ -59,13 +59,12 @@ def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
 def _block(body: Body, start: int, target: int) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         name = "" if not printer.label("label", target) else quoted(body.label(target))
-        with printer.block(claim, f"with ptx.block({name})", target):
+        with printer.block(f"with ptx.block({name})", target):
             printer.slot(slots[0])
             printer.deviation(target)
 
     inner = ((start, target),)
-    claim = Claim("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
-    return claim
+    return Claim("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
 
 
 def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:

@@ -78,11 +78,11 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: J
             return f"with ptx.loop({', '.join([*name, *([f'pred={pred}'] if pred else []), *keywords, *ends])})"
 
         printer.deviation(first)
-        _block(printer, claim, predicate, line, slots[0])
+        _block(printer, predicate, line, slots[0], end)
 
     first = head if start is None else start.at
     last = latch + 1 if end is None else end + 1
-    claim = Claim(
+    return Claim(
         "loop",
         first,
         last,
@@ -94,13 +94,12 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: J
         jumps=(latch,),
         binds="outer",
     )
-    return claim
 
 
-def _block(printer: BodyPrinter, claim: Claim, predicate: Predicate, line: Callable[[str], str], slot: Slot) -> None:
+def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot, end: int | None) -> None:
     """Print a loop with its predicate in the line above it, or with what computes that at its end."""
     header, whole = predicate.last(printer, line)
-    with printer.block(claim, header, -1 if claim.exits is None else claim.exits):
+    with printer.block(header, -1 if end is None else end):
         printer.slot(slot)
         if not whole:
             printer.statement(predicate.start)
@@ -151,9 +150,9 @@ def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
             return f"with ptx.while_({', '.join([pred, f'guard={guard}', *keywords])})"
 
         guard = first.first(printer, lambda guard: line(last.name(printer), guard), negated=True)
-        _block(printer, claim, last, lambda pred: line(pred, guard), slots[0])
+        _block(printer, last, lambda pred: line(pred, guard), slots[0], latch + 1)
 
-    claim = Claim(
+    return Claim(
         "while",
         first.start,
         latch + 2,
@@ -165,7 +164,6 @@ def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
         jumps=(first.at, latch),
         binds="outer",
     )
-    return claim
 
 
 LOOP = SugarRule(

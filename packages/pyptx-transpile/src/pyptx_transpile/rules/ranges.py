@@ -6,14 +6,17 @@ how they are spelt. A module says that once: `counted = partial(ptx.range_, spel
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.registers.exact import operation_of
 from pyptx_dsl.types import from_name
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import WIDTH, call
 from pyptx_transpile.plan import Claim, Constant
@@ -146,9 +149,8 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         header = _header(printer, loop, constant, end)
         printer.deviation(first)
-        if 4 * printer.page.indent + len(header) < WIDTH:
-            with printer.page.block(header):
-                printer.slot(slots[0])
+        if 4 * printer.page.indent + len(f"for _ in {header}") < WIDTH:
+            _counting(printer, loop, header, slots[0])
             return
         if loop.moved:
             printer.statement(first)
@@ -178,6 +180,30 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
     )
 
 
+def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> None:
+    """Print a loop that counts, in which its counter has a name if anything reads it."""
+    page, register = printer.page, spell(loop.counter)
+    first = len(page.lines)
+    name = None if _is_written(printer.body, loop) else printer.counter()
+    with page.block(f"for _ in {header}"), nullcontext() if name is None else printer.registers.called(register, name):
+        printer.slot(slot)
+    if name is not None and any(_word(name).search(line) for line in page.lines[first + 1 :]):
+        page.lines[first] = page.lines[first].replace("for _ in ", f"for {name} in ", 1)
+        element = printer.values.expression(loop.counter)
+        page.count(f"for {name} in {header}:", f"for {name} in ({element} for _ in {header}):")
+
+
+def _is_written(body: Body, loop: Counted) -> bool:
+    """Tell whether anything but its step writes the counter of a loop, which is then more than that."""
+    inner = (body.instruction(at) for at in range(loop.head + 1, loop.latch - 2))
+    return any(node is not None and loop.counter in node.operands[:1] for node in inner)
+
+
+@lru_cache(maxsize=16)
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{name}\b", re.ASCII)
+
+
 def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end: int | None) -> str:
     value = printer.values.expression
     step = [] if _number(loop.step) == 1 else [value(loop.step)]
@@ -186,7 +212,7 @@ def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end:
     counts = [f"counter={value(loop.counter)}", f"pred={Predicate(loop.latch, loop.latch).name(printer)}"]
     label = printer.label("label", loop.head)
     arguments = [value(loop.start), value(loop.stop), *step, *counts, *label, *_ends(printer, loop, end), *said]
-    return f"for _ in {call(function, arguments)}"
+    return str(call(function, arguments))
 
 
 def _plain(printer: BodyPrinter, loop: Counted, pred: str, end: int | None) -> str:
