@@ -48,11 +48,13 @@ def identifier(name: str, *taken: Container[str]) -> str:
 class Naming:
     """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them.
 
-    `forms` are the names that stand for long forms of instructions, by their opcodes.
+    `forms` are the names that stand for long forms of instructions, by their opcodes. Labels are `numbered`
+    where those that are called by their places have no names.
     """
 
     demangled: bool = False
     special: bool = False
+    numbered: bool = False
     forms: Mapping[tuple[str, ...], str] = field(default_factory=dict["tuple[str, ...]", str])
 
     def of(self, name: str) -> str:
@@ -136,6 +138,10 @@ class Registers:
         self._variables[-1].add(variable)
         return variable
 
+    def is_free(self, variable: str) -> bool:
+        """Tell whether nothing in this scope has the name of a variable."""
+        return identifier(variable, self._symbols.variables, *self._variables) == variable
+
     def hold(self, name: str, expression: str) -> None:
         """Let a name of the function be an expression, whatever it is that it names."""
         self._banks[-1][name] = expression, None
@@ -147,6 +153,16 @@ class Registers:
         self._named[held] = variable
         self._forget()
         return variable
+
+    @contextmanager
+    def called(self, register: str, variable: str) -> Generator[None]:
+        """Let a register have a variable meanwhile."""
+        before = dict(self._named)
+        self._named[register] = variable
+        self._forget()
+        yield
+        self._named = before
+        self._forget()
 
     def vector(self, elements: tuple[Operand, ...]) -> str | None:
         """Return the variable that the registers of a vector have together; None if they have none."""

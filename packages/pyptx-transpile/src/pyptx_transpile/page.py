@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
-    `folded` are the claims that say in one text what others claim in each of their turns; `bound` has, by the claim
-    that gives names to what a call returns, these and what they should be given.
+    `folded` are the claims that say in one text what others claim in each of their turns. By the claim that gives
+    names, `bound` has these and what they should be given, where that is what a call returns, and `counted` the header
+    of a loop that gives one to its counter, with another one that does so whatever it counts in.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
@@ -28,6 +29,7 @@ class Page:
         self.owners: list[Claim | None] = []
         self.folded: set[Claim] = set()
         self.bound: dict[Claim, list[tuple[str, str]]] = {}
+        self.counted: dict[Claim, tuple[str, str]] = {}
         self.indent = indent
         self.owner: Claim | None = owner
 
@@ -60,6 +62,15 @@ class Page:
         if self.owner is not None:
             self.bound.setdefault(self.owner, []).append((name, element))
 
+    def count(self, header: str, other: str) -> None:
+        """Note how a loop whose counter has a name begins, and how it does whatever it counts in."""
+        if self.owner is not None:
+            self.counted[self.owner] = header, other
+
+    def naming(self) -> list[Claim]:
+        """Return the claims that give names to registers."""
+        return [*self.bound, *self.counted]
+
     def without_returns(self, checked: str) -> list[str]:
         """Return the lines, in which names do not depend on what calls return: so each of them is right by itself.
 
@@ -71,6 +82,11 @@ class Page:
         for number, (claim, names) in enumerate(self.bound.items()):
             for name, element in names:
                 found[last[claim]] += f"; {name} = {checked}({number}, {name}, {element})"
+        for claim, (header, other) in self.counted.items():
+            at = self.owners.index(claim)
+            while found[at].lstrip(" ") != header:
+                at = self.owners.index(claim, at + 1)
+            found[at] = found[at].replace(header, other)
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:

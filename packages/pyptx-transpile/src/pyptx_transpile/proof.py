@@ -62,7 +62,8 @@ class Proof:
         What uses a name is wrong where the claim that gives it is. So a file with names that is wrong is run again in
         another way: then each claim is right or wrong by itself, and if all are right, what calls return is not.
         """
-        bound = {part.body.start: part.page.bound for part in printed.parts if part.body and part.page.bound}
+        bound = {part.body.start: part.page.naming() for part in printed.parts if part.body}
+        bound = {start: claims for start, claims in bound.items() if claims}
         found: Faults = {start: {} for start in bound}
         try:
             found = self._faults(printed)
