@@ -61,23 +61,23 @@ ADDRESSES = {
     "nvcc": (
         "shl.b32 %r4, %r1, 3;\n\t" + BASE + SUM + SPIN.format("%r6"),
         'byte_offset=64, address="shl.b32 mov.u32 add.s32 add.s32"',
-        "at(r[1], base=memory, temps=[r[4], r[2], r[5], r[6]]).wait(r[3], ",
+        "at(r[1], memory, [r[4], r[2], r[5], r[6]]).wait(r[3], ",
     ),
     "a wide product and generic sums": (
         "mul.wide.u32 %rd1, %r1, 8;\n\tadd.s64 %rd2, %rd9, %rd1;\n\tadd.s64 %rd3, %rd2, 64;\n\t"
         "cvt.u32.u64 %r6, %rd3;\n\t" + SPIN.format("%r6"),
         'byte_offset=64, address="mul.wide.u32 add.s64 add.s64 cvt.u32.u64"',
-        "at(r[1], base=rd[9], temps=[rd[1], rd[2], rd[3], r[6]]).wait(r[3], ",
+        "at(r[1], rd[9], [*rd[1:4], r[6]]).wait(r[3], ",
     ),
     "the distance in the brackets": (
         "shl.b32 %r4, %r1, 3;\n\tadd.s32 %r5, %r2, %r4;\n\t" + SPIN.format("%r5+8"),
         'byte_offset=8, address="shl.b32 add.s32"',
-        "at(r[1], base=r[2], temps=[r[4], r[5]]).wait(r[3], ",
+        "at(r[1], r[2], [r[4], r[5]]).wait(r[3], ",
     ),
     "the phase in between": (
         "shl.b32 %r4, %r1, 3;\n\t" + SUM + "xor.b32 %r3, %r7, 1;\n\t" + SPIN.format("%r6"),
         'byte_offset=64, address="shl.b32 add.s32 add.s32"',
-        "at(r[1], base=r[2], temps=[r[4], r[5], r[6]]).wait(ptx.inst.xor.b32(r[3], r[7], 1), ",
+        "at(r[1], r[2], r[4:7]).wait(ptx.inst.xor.b32(r[3], r[7], 1), ",
     ),
 }
 
@@ -122,13 +122,13 @@ SOURCES = {
     "of 64 bits": (
         WIDE + "or.b64 %rd4, %rd3, 4611686293305360384;\n\t" + PRODUCT.format(4),
         "add.s64 and.b64 shr.u64 or.b64",
-        "rd[0], byte_offset=32, mask=262112, temps=rd[1:5]",
+        "rd[0], 32, mask=262112, temps=rd[1:5]",
     ),
     "of units": (
         "add.s32 %r4, %r1, 64;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
         + PRODUCT.format(2),
         "add.s32 cvt.u64.u32 or.b64",
-        "r[1], byte_offset=64, temps=[r[4], rd[1], rd[2]]",
+        "r[1], 64, temps=[r[4], rd[1], rd[2]]",
     ),
     "of a field": (
         "bfe.u32 %r4, %r1, 4, 14;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
@@ -157,7 +157,7 @@ def test_products_that_are_repeated_are_one_loop_with_their_descriptors() -> Non
     )
     done = transpile(module("".join(turns)), ALL)
     assert not done.withdrawn
-    loop = "    for i in range(4):\n        descriptor(r[1], byte_offset=32 + 32 * i, temps=["
+    loop = "    for i in range(4):\n        descriptor(r[1], 32 + 32 * i, temps=["
     assert loop in done.text
 
 
@@ -205,7 +205,7 @@ ACCUMULATORS: dict[str, tuple[str, list[str], list[str]]] = {
         ["acc", "acc_2", "acc", "acc_2"],
     ),
     "used once": (ADDS.format(FIRST) + ADDS.format(DOWN), [], ["f[0:4]", "f[7:3:-1]"]),
-    "no slice": (ADDS.format("%f0, %f1, %f2, %f7") * 2, [], ["[f[0], f[1], f[2], f[7]]"] * 2),
+    "no slice": (ADDS.format("%f0, %f1, %f2, %f7") * 2, [], ["[*f[0:3], f[7]]"] * 2),
 }
 
 

@@ -107,6 +107,50 @@ def test_the_end_of_a_chain_may_stand_elsewhere() -> None:
     assert [Machine().run(built(body), {"%p1": value}) for value in (0, 1)] == [[2, 3], [1]]
 
 
+def test_a_chain_whose_end_has_a_name_is_left_from_each_of_its_blocks() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1], label="$second", end_label="$end"):
+            ptx.break_("$end", pred=p[3])
+            note(1)
+        with ptx.elif_(p[2], label="$third", end_uniform=True):
+            note(2)
+        with ptx.else_():
+            ptx.break_("$end", pred=p[3])
+            note(3)
+
+    assert statements(body) == [
+        *("@!%p1 bra $second;", "@%p3 bra $end;", "st.local.u32 [0], 1;", "bra.uni $end;", "$second:"),
+        *("@!%p2 bra $third;", "st.local.u32 [0], 2;", "bra $end;", "$third:"),
+        *("@%p3 bra $end;", "st.local.u32 [0], 3;", "$end:"),
+    ]
+    states = [{"%p1": one, "%p2": two, "%p3": three} for one in (0, 1) for two in (0, 1) for three in (0, 1)]
+    assert [Machine().run(built(body), state) for state in states] == [[3], [], [2], [2], [1], [], [1], []]
+
+
+def test_the_label_of_a_last_elif_may_be_the_end_of_the_chain() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1], label="$second"):
+            note(1)
+        with ptx.elif_(p[2], label="$end", end_label="$end"):
+            note(2)
+
+    assert statements(body)[2:] == ["bra $end;", "$second:", "@!%p2 bra $end;", "st.local.u32 [0], 2;", "$end:"]
+
+
+def test_the_end_of_a_chain_that_its_if_names_may_stand_elsewhere() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1], label="$other", end_label="$join", define_end=False):
+            note(1)
+        with ptx.else_():
+            note(2)
+        note(3)
+        ptx.label("$join")
+
+    assert statements(body)[2:] == [
+        *("bra $join;", "$other:", "st.local.u32 [0], 2;", "st.local.u32 [0], 3;", "$join:"),
+    ]
+
+
 def test_a_block_that_ends_in_a_jump_gets_none_and_the_named_end_is_defined() -> None:
     def body(p: RegArray, _: RegArray) -> None:
         with ptx.if_(p[1], label="$other"):

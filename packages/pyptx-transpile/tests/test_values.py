@@ -77,7 +77,8 @@ def test_registers_in_a_row_are_a_slice() -> None:
     assert values.expression(tree.Vector((*row, tree.Register("%r1")))) == "[*f[8:16], r1]"
     assert values.expression(tree.Vector(row[::-1])) == "f[15:7:-1]"
     assert values.expression(tree.Vector((*row[::2], row[0]))) == "[*f[8:16:2], f[8]]"
-    assert values.expression(tree.Vector(row[:3])) == "[f[8], f[9], f[10]]"
+    assert values.expression(tree.Vector(row[:3])) == "f[8:11]"
+    assert values.expression(tree.Vector(row[:2])) == "[f[8], f[9]]"
 
 
 def test_a_register_of_an_inner_scope_hides_the_outer_one() -> None:

@@ -55,7 +55,8 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
     """Return how the transpiler, which alone asks, says what is of Hopper."""
     from pyptx_arch_hopper.sugar.accumulators import ACCUMULATOR
+    from pyptx_arch_hopper.sugar.advances import ADVANCE
     from pyptx_arch_hopper.sugar.descriptors import DESCRIPTOR
-    from pyptx_arch_hopper.sugar.rings import RING
+    from pyptx_arch_hopper.sugar.rings import ARRIVAL, RING
 
-    return RING, ACCUMULATOR, DESCRIPTOR
+    return RING, ACCUMULATOR, DESCRIPTOR, ADVANCE, ARRIVAL

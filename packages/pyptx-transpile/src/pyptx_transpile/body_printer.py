@@ -162,7 +162,11 @@ class BodyPrinter:
         return call(self.form(node), self._operands(node, predicate))
 
     def _operands(self, node: nodes.Instruction, predicate: str | None) -> list[str]:
-        operands = [self.values.expression(each, node.opcode) for each in node.operands]
+        known, expression = self.registers.texts[-1], self.values.expression
+        operands = [
+            expression(each, node.opcode) if (found := known.get(id(each))) is None else found[1]
+            for each in node.operands
+        ]
         return operands if predicate is None else [*operands, f"pred={predicate}"]
 
     def is_assigned(self, register: tree.Operand) -> bool:

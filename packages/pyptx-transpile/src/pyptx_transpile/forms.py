@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import opcode
+from pyptx_transpile.layout import WIDTH, Bracketed, lines
 from pyptx_transpile.names import identifier
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ _LEAST = 2  # instructions
 _FIRST = 3  # words of a name, if these tell forms apart
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "row", "col"})
+_TMA = ("cp", "async", "bulk", "tensor")
+_TMA_WAYS = {"shared::cluster": "load", "shared::cta": "load", "global": "store"}
+"""What a copy of the TMA is called by what it writes."""
 
 
 def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
@@ -48,11 +52,21 @@ def _name(form: Opcode, others: Iterable[Opcode]) -> str:
 
 
 def _words(form: Opcode) -> list[str]:
+    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # "TMA load", as everybody says
+        return ["tma", _TMA_WAYS[form[5]], *map(_plain, (form[4], *form[6:]))]
     shapes = [word for word in form if _SHAPE.match(word)]
     rest = [word for word in form[1:] if word not in _UNSAID and word not in shapes]
-    return [form[0], *shapes, *[word.replace("::", "_").replace(".", "_") for word in rest]]
+    return [form[0], *shapes, *map(_plain, rest)]
+
+
+def _plain(word: str) -> str:
+    return word.replace("::", "_").replace(".", "_")
 
 
 def form_lines(forms: Mapping[Opcode, str]) -> list[str]:
     """Return the lines that give forms their names."""
-    return [f"{name} = {opcode(form)}" for form, name in forms.items()]
+    found: list[str] = []
+    for form, name in forms.items():
+        whole = f"{name} = {opcode(form)}"
+        found += [whole] if len(whole) <= WIDTH else lines(Bracketed("", opcode(form)), 0, f"{name} = ")
+    return found

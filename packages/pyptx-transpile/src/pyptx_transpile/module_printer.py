@@ -331,8 +331,10 @@ def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:
 
 def _assigned(constants: Mapping[str, Constant]) -> Part:
     page = Page()
-    for name in sorted(constants):
-        page.say(constants[name].value, before=f"{name} = ")
+    given = [constants[name] for name in sorted(constants)]
+    above = {each.made_of.name: each.made_of for each in given if each.made_of is not None}
+    for each in (*above.values(), *given):
+        page.say(each.value, before=f"{each.name} = ")
     return Part(page)
 
 

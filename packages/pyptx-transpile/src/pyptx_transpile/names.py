@@ -25,6 +25,7 @@ RESERVED = frozenset(
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
         *("counted", "counted_2", "counted_3"),
         *("descriptor", "descriptor_2", "descriptor_3"),
+        *("ring", "ring_2", "ring_3", "advance", "advance_2", "advance_3"),
     }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)

@@ -28,10 +28,11 @@ DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 2
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A name of the printed file, and what it is bound to above all functions."""
+    """A name of the printed file, and what it is bound to above all functions; it may be `made_of` another one."""
 
     name: str
     value: Expression
+    made_of: Constant | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -148,13 +148,11 @@ def transpile(
     with collector_paused():
         module = parse(source, name)
         try:
-            one = Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked, told=told)
-            return one.run(verify=verify)
+            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked, told=told).run(verify=verify)
         except ProofError as error:
             if unchecked or not isinstance(error.__cause__, PyptxError):
                 raise
-            one = Transpiler(module, rules, kernel_name=kernel_name, unchecked=True, told=told)
-            return one.run(verify=verify)
+            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=True, told=told).run(verify=verify)
 
 
 def ptx_to_python(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
 _LONGEST_FLOAT = 12  # characters; what takes more reads no better than its bits
-_SLICE = 4  # registers of a bank in a row that are written as a slice
+_SLICE = 3  # registers of a bank in a row that are written as a slice
 
 
 def quoted(text: str) -> str:

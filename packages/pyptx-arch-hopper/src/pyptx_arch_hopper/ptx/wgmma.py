@@ -278,8 +278,8 @@ class Wgmma:
     def masked_descriptor(
         self,
         smem_addr: Reg,
-        *,
         byte_offset: Reg | int = 0,
+        *,
         mask: Reg | int = _ADDRESS_MASK,
         const_bits: int = _MASKED_B128,
         steps: str | None = None,

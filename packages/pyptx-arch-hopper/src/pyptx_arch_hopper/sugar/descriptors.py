@@ -1,4 +1,4 @@
-"""Descriptors of matrices: the instructions that make one of an address are one call, `descriptor(a, byte_offset=32)`.
+"""Descriptors of matrices: the instructions that make one of an address are one call, `descriptor(a, 32, …)`.
 
 Each takes what the one in front of it has written; the last one writes what a wgmma takes. What stands between them, or
 is shared by several descriptors, is said as it is.
@@ -111,10 +111,11 @@ def _claim(found: _Found, constant: Constant) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
         base, *temps = (found.steps[0].operands[1], *(node.operands[0] for node in found.steps))
-        own = {name: found.taken[name] for name in ("byte_offset", "mask") if name in found.taken}
-        keywords = [f"{name}={printer.values.expression(value)}" for name, value in own.items()]
-        keywords.append(f"temps={printer.values.vector(tuple(temps), ())}")
-        printer.page.say(call(constant.name, [printer.values.expression(base), *keywords]))
+        given = [printer.values.expression(each) for each in (base, found.taken.get("byte_offset")) if each is not None]
+        if "mask" in found.taken:
+            given.append(f"mask={printer.values.expression(found.taken['mask'])}")
+        given.append(f"temps={printer.values.vector(tuple(temps), ())}")
+        printer.page.say(call(constant.name, given))
 
     end = found.start + len(found.steps)
     return Claim("descriptor", found.start, end, write, opens=0, shared=(constant,), like=found.said)
@@ -141,7 +142,7 @@ DESCRIPTOR = SugarRule(
     before="add.s32 %r4, %r1, 32;\n\tand.b32 %r5, %r4, 262112;\n\tshr.u32 %r6, %r5, 4;\n\tcvt.u64.u32 %rd1, %r6;\n\t"
     "or.b64 %rd2, %rd1, 4611686293305360384;\n\twgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
     "{%f0, %f1, %f2, %f3}, %rd2, %rd2, 1, 1, 1, 0, 0;",
-    after="descriptor(r[1], byte_offset=32, mask=262112, temps=[r[4], r[5], r[6], rd[1], rd[2]])",
+    after="descriptor(r[1], 32, mask=262112, temps=[*r[4:7], rd[1], rd[2]])",
     find=find,
     behind="repeat",
 )

@@ -1,228 +1,123 @@
-"""Waits for a stage of a ring: the barrier's address and the poll are one call, `full.at(stage).wait(phase)`.
+"""Rings of barriers: the address of a stage's barrier, and the wait for it or the arrival at it, are one call.
 
-What computes the address must stand right in front of the wait, or of one instruction that computes the phase, which
-becomes the argument. Where it stands apart (compilers hoist it out of loops), both are said as they are.
+`full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. What computes the address must stand right in front, or in
+front of one instruction that computes the phase or the count, which becomes the argument. Where it stands apart
+(compilers hoist it out of loops), both are said as they are; if one `add` is left, `full.behind(place)` is the barrier.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.stage_addresses import BYTES, LOG2_BYTES
+from pyptx_arch_hopper.sugar.ring_names import rings
+from pyptx_arch_hopper.sugar.ring_uses import arrivals, ring_waits
 from pyptx_dsl.instructions.wait_forms import FORMS
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim, Constant
-from pyptx_transpile.rules.wait_shapes import waits
-from pyptx_transpile.rules.waits import common, keywords, literal
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.waits import common, keywords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from pyptx_arch_hopper.sugar.ring_addresses import Place
+    from pyptx_arch_hopper.sugar.ring_names import Rings
+    from pyptx_arch_hopper.sugar.ring_uses import Arrival, RingWait
+    from pyptx_ir.syntax import nodes
+    from pyptx_ir.syntax import operands as tree
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body, Row
-    from pyptx_transpile.rules.wait_shapes import Found
-    from pyptx_transpile.rules.waits import Options
+    from pyptx_transpile.plan import Constant, Plan, Slot
+    from pyptx_transpile.rows import Body
 
-__all__ = ["RING", "find"]
-
-_STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
-_FEWEST, _MOST = 2, 6  # steps
-_RINGS_OF_A_NAME = 3  # which are reserved: see pyptx_transpile.names
-Said: TypeAlias = "tuple[int, str, Options]"
-"""What is said of a ring at the head of a file: where it begins, the steps to a stage, and how one waits."""
+__all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 
 
-@dataclass(slots=True)
-class _Address:
-    """The sum that a row of instructions computes, as far as it was read."""
-
-    stage: tree.Operand | None = None
-    value: tree.Operand | None = None
-    base: tree.Operand | None = None
-    moved: tree.Operand | None = None
-    offset: int | None = None
-
-    def takes(self, node: nodes.Instruction) -> bool:
-        """Read an instruction; tell whether it is the next step to an address."""
-        result, *sources = node.operands
-        match node.opcode[0], sources:
-            case ("shl" | "mul") as scale, [stage, tree.Immediate(number)] if self.stage is None:
-                self.stage, self.value = stage, result
-                return number == str(LOG2_BYTES if scale == "shl" else BYTES)
-            case "cvt", [source] if source == self.value:
-                self.value = result
-            case "mov", [source] if self.base is None and self.moved is None:
-                self.base, self.moved = source, result
-            case "add", [base, value] if value == self.value and self.moved in {None, base} and self.offset is None:
-                self.base, self.moved = self.base or base, base
-                self.value, self.offset = result, 0
-            case "add", [value, tree.Immediate(number)] if value == self.value and self.offset == 0:
-                self.value, self.offset = result, int(number) if number.isdecimal() else None
-                return bool(self.offset)
-            case _:
-                return False
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Ring:
-    """A wait for a stage: the place and the steps of its address, and what they add up.
-
-    `phase` is the instruction between the two that computes the phase, if one does.
-    """
-
-    found: Found
-    start: int
-    phase: nodes.Instruction | None
-    steps: tuple[nodes.Instruction, ...]
-    address: _Address
-    offset: int
-
-    @property
-    def said(self) -> Said:
-        """What other waits may have too."""
-        return self.offset, " ".join([".".join(node.opcode) for node in self.steps]), common(self.found)
-
-
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find_waits(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each wait with its address."""
-    for ring in _rings(body):
-        constant = body.row.derived(_named).get(ring.said)
+    named = body.row.derived(rings)
+    for ring in ring_waits(body):
+        constant = named.get(ring.said)
         if constant is not None:
-            yield _claim(ring, constant)
+            yield _wait(ring, constant)
 
 
-def _rings(body: Body) -> Iterator[_Ring]:
-    """Yield the waits of a body whose address is computed right in front of them, with the most steps that fit."""
-    for found in waits(body):
-        if found.computed or body.deviates(found.start):
-            continue
-        end = found.start - (_phase(body, found) is not None)
-        first = end
-        while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
-            first -= 1
-        read = (_read(body, found, range(start, end)) for start in range(first, end - _FEWEST + 1))
-        ring = next(filter(None, read), None)
-        if ring is not None:
-            yield ring
+def find_arrivals(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each arrival with its address, or the last step to it."""
+    named = body.row.derived(rings)
+    for arrival in arrivals(body):
+        constant = _ring_of(arrival, named)
+        if constant is not None and plan.in_turn(arrival.at) == plan.in_turn(arrival.place.start):
+            yield _arrive(arrival, constant)
 
 
-def _phase(body: Body, found: Found) -> nodes.Instruction | None:
-    """Return the instruction in front of a wait if that computes its phase."""
-    at = found.start - 1
-    node = body.instruction(at) if at >= body.start and not body.deviates(at) else None
-    if node is None or node.guard is not None or not node.operands:
-        return None
-    return node if node.operands[0] == found.operands["phase"] else None
+def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
+    """Return the first ring whose barriers lie there; of an address that is computed elsewhere, its last step tells."""
+    place = arrival.place
+    offset, steps, _ = arrival.said
+    if place.stage is not None:
+        return next((ring for said, ring in named.items() if said[:2] == (offset, steps)), None)
+    return next((ring for said, ring in named.items() if said[0] == offset and _ends(said[1], steps)), None)
 
 
-def _is_step(body: Body, at: int) -> bool:
-    node = body.instruction(at)
-    return node is not None and node.guard is None and node.opcode[0] in _STEPS and bool(node.operands)
+def _ends(steps: str, step: str) -> bool:
+    """Tell whether the last of some steps is this one, and adds the offset: another one in front adds the base."""
+    opcodes = steps.split()
+    return opcodes[-1] == step and sum(each.startswith("add.") for each in opcodes) > 1
 
 
-def _read(body: Body, found: Found, places: range) -> _Ring | None:
-    """Return the ring whose address some instructions compute; None if that is another sum."""
-    steps = tuple(map(body.branch, places))
-    if any(map(body.deviates, places[1:])):
-        return None
-    address, mbar = _Address(), found.operands["mbar"]
-    if not all(map(address.takes, steps)) or not isinstance(mbar, tree.Address) or mbar.base != address.value:
-        return None
-    behind = 0 if mbar.offset is None else _number(mbar.offset)
-    if address.offset is None or behind is None or (behind and address.offset):
-        return None
-    return _Ring(found, places.start, _phase(body, found), steps, address, address.offset or behind)
-
-
-def _number(operand: tree.Operand) -> int | None:
-    return int(operand.text) if isinstance(operand, tree.Immediate) and operand.text.isdecimal() else None
-
-
-def _claim(ring: _Ring, constant: Constant) -> Claim:
+def _wait(ring: RingWait, constant: Constant) -> Claim:
     found = ring.found
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
-        printer.deviation(ring.start)
-        stage, base = ring.address.stage, ring.address.base
-        if stage is None or base is None:
-            raise TypeError("an address has a stage and a base")
-        phase = printer.values.expression(found.operands["phase"]) if ring.phase is None else printer.called(ring.phase)
-        temps = printer.values.vector(tuple([node.operands[0] for node in ring.steps]), ())
-        place = [printer.values.expression(stage), f"base={printer.values.expression(base)}", f"temps={temps}"]
-        how = [phase, *keywords(printer, found, common(found))]
-        printer.page.say(call(f"{constant.name}.at({', '.join(place)}).wait", how))
+        printer.deviation(ring.place.start)
+        how = [_argument(printer, found.operands["phase"], ring.phase), *keywords(printer, found, common(found))]
+        printer.page.say(call(f"{_barrier(printer, ring.place, constant)}.wait", how))
 
     loops = "again:" in FORMS[found.form].steps
-    return Claim("ring", ring.start, found.end, write, opens=0, shared=(constant,), loops=loops)
+    return Claim("ring", ring.place.start, found.end, write, opens=0, shared=(constant,), loops=loops)
 
 
-# --- what rings are called --------------------------------------------------------------------------
+def _arrive(arrival: Arrival, constant: Constant) -> Claim:
+    place = arrival.place
+
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.deviation(place.start)
+        counts = [_argument(printer, each, arrival.count) for each in arrival.node.operands[2:]]
+        guard = arrival.node.guard
+        how = [*counts, 'state="_"', *([] if guard is None else [f"pred={printer.guard(guard)}"])]
+        printer.page.say(call(f"{_barrier(printer, place, constant)}.{arrival.method}", how))
+
+    like = constant.name, arrival.method, arrival.count is None, place.stage is None
+    return Claim("arrival", place.start, arrival.at + 1, write, opens=0, shared=(constant,), like=like)
 
 
-def _named(row: Row) -> dict[Said, Constant]:
-    """Return the rings of a module, each under a name: what its barriers are for, where that can be told."""
-    counted, arrived = _arrivals(row)
-    rings = dict.fromkeys(ring.said for body in row.bodies() for ring in _rings(body))
-    numbers: defaultdict[str, int] = defaultdict(int)
-    named: dict[Said, Constant] = {}
-    for said in rings:
-        name = "full" if said[0] in counted else "empty" if said[0] in arrived else "barriers"
-        numbers[name] += 1
-        if numbers[name] <= _RINGS_OF_A_NAME:
-            numbered = name if numbers[name] == 1 else f"{name}_{numbers[name]}"
-            named[said] = Constant(numbered, _said(said))
-    return named
+def _barrier(printer: BodyPrinter, place: Place, constant: Constant) -> str:
+    """Return the barrier of a stage."""
+    temps = printer.values.vector(tuple([node.operands[0] for node in place.steps]), ())
+    base = printer.values.expression(place.base)
+    if place.stage is None:
+        return f"{constant.name}.behind({base}, {temps})"
+    return f"{constant.name}.at({printer.values.expression(place.stage)}, {base}, {temps})"
 
 
-def _said(said: Said) -> Expression:
-    offset, address, options = said
-    more = [] if offset == 0 else [f"byte_offset={offset}"]
-    return call("ptx.mbarrier.ring", [*more, f"address={literal(address)}", *_written(options)])
+def _argument(printer: BodyPrinter, operand: tree.Operand, computed: nodes.Instruction | None) -> str:
+    """Return an operand, or the call of what computes it."""
+    return printer.values.expression(operand) if computed is None else str(printer.called(computed))
 
 
-def _written(options: Options) -> Sequence[str]:
-    return [f"{name}={literal(value)}" for name, value in options]
-
-
-def _arrivals(row: Row) -> tuple[set[int], set[int]]:
-    """Return how far behind their bases the barriers lie that count bytes, which full ones do, and others' arrivals."""
-    counted: set[int] = set()
-    arrived: set[int] = set()
-    for body in row.bodies():
-        added: dict[tree.Operand, int] = {}
-        for at in range(body.start, body.end):
-            node = body.instruction(at)
-            match node:
-                case nodes.Instruction(("add", *_), (result, _, tree.Immediate(number))) if number.isdecimal():
-                    added[result] = int(number)
-                case nodes.Instruction(("mbarrier", "arrive", *words), operands):
-                    (counted if "expect_tx" in words else arrived).update(_distances(operands, added))
-                case _:
-                    pass
-    return counted, arrived - counted
-
-
-def _distances(operands: Sequence[tree.Operand], added: dict[tree.Operand, int]) -> Iterator[int]:
-    """Yield how far behind its base the barrier lies that operands name, if it lies behind one."""
-    for operand in operands:
-        if isinstance(operand, tree.Address):
-            distance = _number(operand.offset) if operand.offset is not None else added.get(operand.base)
-            yield from () if distance is None else (distance,)
-
-
+_ADDRESS = "shl.b32 %r4, %r1, 3;\n\tadd.s32 %r5, %r2, %r4;\n\tadd.s32 %r6, %r5, 64;\n"
 RING = SugarRule(
     name="ring",
     summary="a wait for a stage of a ring, with the address of its barrier",
-    before="shl.b32 %r4, %r1, 3;\n\tadd.s32 %r5, %r2, %r4;\n\tadd.s32 %r6, %r5, 64;\n"
-    "$W:\n\tmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r6], %r3;\n\t@!%p1 bra $W;",
-    after='barriers.at(r[1], base=r[2], temps=[r[4], r[5], r[6]]).wait(r[3], label="$W", done=p[1])',
-    find=find,
+    before=f"{_ADDRESS}$W:\n\tmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r6], %r3;\n\t@!%p1 bra $W;",
+    after='barriers.at(r[1], r[2], r[4:7]).wait(r[3], label="$W", done=p[1])',
+    find=find_waits,
+)
+ARRIVAL = SugarRule(
+    name="arrival",
+    summary="an arrival at a stage of a ring, with the address of its barrier",
+    before=f"{_ADDRESS}\tmbarrier.arrive.shared::cta.b64 _, [%r6];",
+    after='empty.at(r[1], r[2], r[4:7]).arrive(state="_")',
+    find=find_arrivals,
+    behind="repeat",
 )

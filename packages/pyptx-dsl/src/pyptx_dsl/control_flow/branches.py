@@ -147,7 +147,8 @@ class Chain:
 
     `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block
     jumps; `length` is how many statements the scope had when that block ended. `end` is the label behind the whole
-    chain, once a block needs it, and `defines_end` whether it stands there. `complete` says that nothing may follow.
+    chain, once a block needs it, `named` whether a call has named it, and `defines_end` whether it stands there.
+    `complete` says that nothing may follow.
     """
 
     scope: Scope
@@ -155,6 +156,7 @@ class Chain:
     skip: nodes.Statement | None = None
     end: str | None = None
     end_place: tuple[nodes.Statement, Site] | None = None
+    named: bool = False
     defines_end: bool = True
     length: int = 0
     complete: bool = False
@@ -163,7 +165,7 @@ class Chain:
 class Arm:
     """One block of a chain, as a context manager; `condition` is None for `else_`."""
 
-    __slots__ = ("_chain", "_condition", "_frame", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
+    __slots__ = ("_chain", "_condition", "_frames", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
@@ -174,7 +176,7 @@ class Arm:
         self._labels = labels
         self._promise = trace.promise(what)
         self._skip = ""
-        self._frame: LoopFrame | None = None
+        self._frames: list[LoopFrame] = []
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
@@ -186,31 +188,32 @@ class Arm:
             _leave(trace, self._chain, self._labels)
         else:
             self._chain = Chain(trace.open_scope)
+            _name_end(self._chain, self._labels)
         self._watch = Watch(trace, self._what, repeats=False, skipped=True)
-        if self._condition is None:
-            self._open(self._labels.end_label)
-            return
-        guard = evaluate(self._condition, self._what)
-        self._skip = self._labels.label or trace.new_label("else")
-        jump(trace, self._skip, ~guard, uniform=self._labels.uniform)
-        self._open(self._labels.label)
+        if self._condition is not None:
+            guard = evaluate(self._condition, self._what)
+            self._skip = self._labels.label or trace.new_label("else")
+            jump(trace, self._skip, ~guard, uniform=self._labels.uniform)
+            self._open(self._labels.label)
+        if self._chain.named:
+            self._open(self._chain.end)
 
     def _open(self, behind: str | None) -> None:
-        """Let `break_` leave the block for the label behind it, if that has a name."""
+        """Let `break_` leave the block for a label behind it, if that has a name."""
         if behind is not None:
-            self._frame = LoopFrame(self._trace, behind, label=behind, is_block=True)
+            self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Define the labels behind the block."""
         chain, trace, watch = self._chain, self._trace, self._watch
         self._watch = None
-        if self._frame is not None:
-            self._frame.close()
+        for frame in reversed(self._frames):
+            frame.close()
         if kind is not None or chain is None or watch is None:
             return
         watch.close()
         chain.skip = None
-        if self._condition is not None and self._labels.define_label:
+        if self._condition is not None and self._labels.define_label and self._skip != chain.end:
             trace.append(nodes.Label(name=self._skip))
             chain.index = len(chain.scope.nodes) - 1
             node = chain.scope.nodes[-1]
@@ -222,18 +225,29 @@ class Arm:
         trace.notes[_CHAIN] = chain
 
 
-def if_(pred: Condition, *, label: str | None = None, uniform: bool = False, define_label: bool = True) -> Arm:
+def if_(
+    pred: Condition,
+    *,
+    label: str | None = None,
+    uniform: bool = False,
+    define_label: bool = True,
+    end_label: str | None = None,
+    define_end: bool = True,
+) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
     Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
     function that returns one. `label` names that label; with `define_label=False` it stands elsewhere, as the end that
-    several blocks share, and no `else_` can follow. `uniform` emits `bra.uni`. Raise RegisterTypeError for any other
-    register, and ControlFlowError for a name that the block binds to another value and that is read behind it.
+    several blocks share, and no `else_` can follow. `uniform` emits `bra.uni`. `end_label` names the label behind the
+    whole chain of blocks, so that `break_` leaves it from each of them; with `define_end=False` it stands elsewhere.
+    Raise RegisterTypeError for any other register, and ControlFlowError for a name that the block binds to another
+    value and that is read behind it.
     """
     trace = active("ptx.if_")
     if not callable(pred):
         predicate(pred, "ptx.if_")
-    return Arm(trace, "ptx.if_", None, pred, BranchLabels(label, uniform, define_label))
+    labels = BranchLabels(label, uniform, define_label, end_label, define_end=define_end)
+    return Arm(trace, "ptx.if_", None, pred, labels)
 
 
 def elif_(
@@ -250,7 +264,8 @@ def elif_(
 
     Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What
     computes `pred` inside the call's parentheses runs only if the conditions before were false. `label`, `uniform` and
-    `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`.
+    `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`. The last
+    `elif_` has no label of its own if its `label` is that behind the chain.
     """
     trace = active("ptx.elif_")
     chain = _pending(trace, "elif_")
@@ -336,7 +351,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
             f"the blocks before leave for {chain.end!r}, and this one for {labels.end_label!r}",
             hint="give every elif_ and else_ of the chain the same end_label",
         )
-    chain.end, chain.defines_end = labels.end_label, labels.define_end
+    chain.end, chain.named, chain.defines_end = labels.end_label, True, labels.define_end
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:

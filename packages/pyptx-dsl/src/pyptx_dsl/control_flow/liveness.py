@@ -1,142 +1,188 @@
 """Which variables of a Python function are read later, from where: live variables of its bytecode.
 
-The textbook's backward analysis, over instructions. What an instruction reads and binds is told by its name, which may
-join two (`STORE_FAST_LOAD_FAST`); where it leads by its jump's target. Exceptions are left out: no block of a kernel is
-traced on after one.
+The textbook's backward analysis. Of the instructions, only those are looked at that read or bind a variable, jump, or
+end the function; what they do is told by their names, which may join two (`STORE_FAST_LOAD_FAST`). Exceptions are left
+out: no block of a kernel is traced on after one. The bytes are read here, since a body may be long: `dis` takes fifty
+times as long for what it tells of lines and values.
 """
 
 from __future__ import annotations
 
 import dis
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import CodeType
 
-_PLACES = re.compile(r"(LOAD|STORE|DELETE)_(?:FAST|DEREF|CLOSURE|NAME|CLASSDEREF|FROM_DICT_OR_DEREF)")
+_PLACES = re.compile(r"(LOAD|STORE|DELETE)_(FAST|DEREF|CLOSURE|NAME|CLASSDEREF|FROM_DICT_OR_DEREF)")
 # The variables that an inlined comprehension hides, and gives back behind it.
 _HIDES = "LOAD_FAST_AND_CLEAR"
 _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")
 _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 _NOTHING = frozenset[str]()
+_UNIT = 2  # bytes: an opcode and its argument, of which larger ones have more in front
+_CACHE = 0
+_HALF = 4  # bits of an argument that names two variables
+
+
+class _Meaning(NamedTuple):
+    """What an instruction's name says: how it uses which variables, whether it jumps, back, and may go on behind."""
+
+    uses: tuple[tuple[str, str], ...]
+    jumps: bool
+    back: bool
+    falls: bool
+
+
+@cache
+def _meanings() -> tuple[_Meaning | None, ...]:
+    """Return what each opcode means; None for those that have no part in the flow of variables."""
+    return tuple([_meaning(name, number) for number, name in enumerate(dis.opname[:256])])
+
+
+def _meaning(name: str, opcode: int) -> _Meaning | None:
+    uses = () if name == _HIDES else tuple(_PLACES.findall(name))
+    jumps = opcode in dis.hasjrel or opcode in dis.hasjabs
+    falls = name not in _NO_SUCCESSOR and not (jumps and name in _UNCONDITIONAL)
+    return _Meaning(uses, jumps, "BACKWARD" in name, falls) if uses or jumps or not falls else None
 
 
 class _Point(NamedTuple):
-    """One instruction: what it reads before it binds, what it binds, and where control goes, a jump's target first."""
+    """One instruction: what it reads before it binds, what it binds, where it jumps to, and whether it may go on."""
 
-    offset: int
-    opname: str
     reads: frozenset[str]
     binds: frozenset[str]
-    successors: tuple[int, ...]
+    target: int | None
+    falls: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The instructions of a function; `live[i]` are the variables that are read from instruction i on."""
+    """The instructions that have a part in it, by their offsets; `live[i]` are the variables read from the i-th on.
 
+    The last of `live` is what is read at the end: nothing.
+    """
+
+    code: bytes
+    offsets: tuple[int, ...]
     points: tuple[_Point, ...]
     live: tuple[frozenset[str], ...]
-    index: dict[int, int]
 
     def live_inside(self, offset: int) -> frozenset[str]:
         """Return what the block that the instruction at `offset` enters reads before it is bound."""
-        return self.live[self._at(offset) + 1]
+        return self.live[bisect_right(self.offsets, offset)]
 
     def live_behind(self, offset: int) -> frozenset[str]:
         """Return what is read behind the block that the instruction at `offset` leaves, the head of a `for`."""
-        return self.live[self.points[self._at(offset)].successors[0]]
+        target = self._target(offset)
+        return self.live_inside(offset) if target is None else self.live[bisect_left(self.offsets, target)]
 
     def stores(self, name: str, first: int, last: int) -> list[int]:
         """Return the offsets of the instructions that bind a variable in a block.
 
         The block begins behind `first` and ends before `last`; of a `for`, both are its head, which jumps behind it.
         """
-        start, end = self._at(first), self._at(last)
-        if end <= start:
-            end = self.points[start].successors[0]
-        return [point.offset for point in self.points[start + 1 : end] if name in point.binds]
+        end = self._instruction(last)
+        if end <= self._instruction(first):
+            target = self._target(first)
+            end = first if target is None else target
+        inside = range(bisect_right(self.offsets, first), bisect_left(self.offsets, end))
+        return [self.offsets[at] for at in inside if name in self.points[at].binds]
 
     def targets_behind(self, offset: int) -> set[int]:
         """Return the offsets of the instructions behind `offset` that bind what a `for` or a `with … as` names."""
         found = set[int]()
-        for point in self.points[self._at(offset) + 1 :]:
-            if not point.opname.startswith(_TARGETS):
+        for at in range(offset + _UNIT, len(self.code), _UNIT):
+            if not dis.opname[self.code[at]].startswith(_TARGETS):
                 break
-            found.add(point.offset)
+            found.add(at)
         return found
 
-    def _at(self, offset: int) -> int:
-        """Return the instruction at an offset, or the one whose cache lies there."""
-        while offset not in self.index:
-            offset -= 2
-        return self.index[offset]
+    def _target(self, offset: int) -> int | None:
+        """Return where the instruction at an offset jumps to; None if it does not."""
+        start = self._instruction(offset)
+        at = bisect_left(self.offsets, start)
+        return self.points[at].target if at < len(self.offsets) and self.offsets[at] == start else None
+
+    def _instruction(self, offset: int) -> int:
+        """Return the offset of the instruction whose cache may lie at another, where Python 3.12 goes on in a `for`."""
+        while self.code[offset] == _CACHE:
+            offset -= _UNIT
+        return offset
 
 
 def flow_of(code: CodeType) -> Flow:
     """Analyse a function."""
-    instructions = list(dis.get_instructions(code))
-    index = {instruction.offset: number for number, instruction in enumerate(instructions)}
-    points = tuple(_point(instructions, number, index) for number in range(len(instructions)))
-    return Flow(points, _live(points), index)
+    raw = code.co_code
+    found = dict(_points(code, raw))
+    offsets, points = tuple(found), tuple(found.values())
+    return Flow(raw, offsets, points, _live(offsets, points))
 
 
-class _Meaning(NamedTuple):
-    """What the name of an instruction says: whether it loads, stores or deletes which of its variables, and jumps."""
-
-    verbs: tuple[str, ...]
-    jumps: bool
-    falls: bool
-
-
-@cache
-def _meaning(opname: str) -> _Meaning:
-    opcode = dis.opmap.get(opname, 0)
-    jumps = opcode in dis.hasjrel or opcode in dis.hasjabs
-    falls = opname not in _NO_SUCCESSOR and not (jumps and opname in _UNCONDITIONAL)
-    return _Meaning(() if opname == _HIDES else tuple(_PLACES.findall(opname)), jumps, falls)
-
-
-def _point(instructions: Sequence[dis.Instruction], number: int, index: dict[int, int]) -> _Point:
-    instruction = instructions[number]
-    opname = instruction.opname
-    verbs, jumps, falls = _meaning(opname)
-    reads, binds = _variables(verbs, instruction.argval) if verbs else (_NOTHING, _NOTHING)
-    successors = (number + 1,) if falls and number + 1 < len(instructions) else ()
-    if jumps:
-        successors = (index[instruction.argval], *successors)
-    return _Point(instruction.offset, opname, reads, binds, successors)
+def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
+    """Yield what has a part in the flow of variables, by its offset."""
+    meanings, extended, more = _meanings(), dis.EXTENDED_ARG, 0
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    variables = (*code.co_varnames, *cells, *code.co_freevars)
+    for offset in range(0, len(raw), _UNIT):
+        opcode = raw[offset]
+        if opcode == extended:
+            more = (more | raw[offset + 1]) << 8
+            continue
+        meaning = meanings[opcode]
+        if meaning is not None:
+            argument = more | raw[offset + 1]
+            names = code.co_names if meaning.uses and meaning.uses[0][1] == "NAME" else variables
+            target = _jump(raw, offset, argument, back=meaning.back) if meaning.jumps else None
+            yield offset, _Point(*_variables(meaning.uses, argument, names), target, meaning.falls)
+        more = 0
 
 
-def _variables(verbs: Sequence[str], value: object) -> tuple[frozenset[str], frozenset[str]]:
+def _jump(raw: bytes, offset: int, argument: int, *, back: bool) -> int:
+    """Return the offset of a jump's target, which counts from the next instruction."""
+    behind = offset + _UNIT
+    while behind < len(raw) and raw[behind] == _CACHE:
+        behind += _UNIT
+    return behind + _UNIT * (-argument if back else argument)
+
+
+def _variables(
+    uses: Sequence[tuple[str, str]], argument: int, names: Sequence[str]
+) -> tuple[frozenset[str], frozenset[str]]:
     """Return the variables that an instruction reads before it binds them, and those that it binds."""
+    if not uses:
+        return _NOTHING, _NOTHING
+    if len(uses) == 1:
+        only = frozenset((names[argument],))
+        return (only, _NOTHING) if uses[0][0] == "LOAD" else (_NOTHING, only)
     reads, binds = set[str](), set[str]()
-    names = cast("tuple[str, ...]", value) if isinstance(value, tuple) else (cast("str", value),)
-    for verb, name in zip(verbs, names, strict=False):
+    for (verb, _), number in zip(uses, (argument >> _HALF, argument & (1 << _HALF) - 1), strict=True):
         if verb != "LOAD":
-            binds.add(name)
-        elif name not in binds:
-            reads.add(name)
+            binds.add(names[number])
+        elif names[number] not in binds:
+            reads.add(names[number])
     return frozenset(reads), frozenset(binds)
 
 
-def _live(points: Sequence[_Point]) -> tuple[frozenset[str], ...]:
-    """Return for each instruction the variables that are read from it on, before they are bound."""
-    live = [_NOTHING] * len(points)
+def _live(offsets: Sequence[int], points: Sequence[_Point]) -> tuple[frozenset[str], ...]:
+    """Return for each instruction, and the end, the variables that are read from it on, before they are bound."""
+    live = [_NOTHING] * (len(points) + 1)
+    targets = [None if point.target is None else bisect_left(offsets, point.target) for point in points]
     changed = True
     while changed:
         changed = False
         for number in range(len(points) - 1, -1, -1):
-            _, _, reads, binds, successors = points[number]
-            if len(successors) == 1:  # most instructions, which read and bind nothing either
-                now = live[successors[0]]
-            else:
-                now = _NOTHING.union(*[live[successor] for successor in successors])
+            reads, binds, _, falls = points[number]
+            target = targets[number]
+            now = live[number + 1] if falls else _NOTHING
+            if target is not None:
+                now |= live[target]
             if binds:
                 now -= binds
             if not reads <= now:

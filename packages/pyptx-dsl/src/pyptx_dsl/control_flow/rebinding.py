@@ -168,6 +168,8 @@ def _values(frame: FrameType) -> dict[str, Value]:
     """Return the variables that hold registers, numbers, or lists of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
+    if held is frame.f_globals:  # of a file, whose other names its code does not bind
+        held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
             found[name] = value
@@ -186,8 +188,10 @@ def _listed(value: object) -> Listed | None:
     if isinstance(value, dict):
         held = cast("dict[object, object]", value)
         return Listed(held, held.values(), "[key]") if isinstance(next(iter(held.values()), None), Handle) else None
+    if not type(value).__dictoffset__ or isinstance(value, _NO_STATE):
+        return None  # without asking for what is not there, which objects with a `__getattr__` answer with an error
     attributes = getattr(value, "__dict__", None)
-    if type(attributes) is not dict or isinstance(value, _NO_STATE):
+    if type(attributes) is not dict:
         return None
     registers = cast("dict[str, object]", attributes).values()
     return Listed(value, registers, ".attribute") if any(isinstance(each, Handle) for each in registers) else None

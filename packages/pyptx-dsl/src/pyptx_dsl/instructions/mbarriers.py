@@ -6,16 +6,18 @@ Manual: "Parallel Synchronization and Communication Instructions: mbarrier".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
+from pyptx_dsl.instructions.mbarrier_waits import Waits
 from pyptx_dsl.instructions.stage_addresses import BYTES, SHIFTED, emit_address, steps_of
-from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Place, Waiting, WaitOptions, poll_words, spelled
-from pyptx_dsl.registers.operands import AddressOperand, PipeRef, as_integer
+from pyptx_dsl.instructions.stage_advances import USUAL, advance_steps, emit_advance
+from pyptx_dsl.instructions.wait_forms import SPACE, WaitOptions
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate
@@ -35,7 +37,7 @@ _CHECK_LAYOUT = InstructionForms("ptx.mbarrier.check_layout", "mbarrier.check_la
 _PENDING = InstructionForms("ptx.mbarrier.pending_count", "mbarrier.pending_count")
 
 
-class Mbarrier(Arrivals):
+class Mbarrier(Arrivals, Waits):
     """Barrier objects; each method emits one instruction unless it says otherwise.
 
     `mbar` is a barrier of `smem.mbarrier`, `ptx.addr(…)`, or a 32-bit register with its shared address.
@@ -79,114 +81,6 @@ class Mbarrier(Arrivals):
         trace.emit(words, (count, state), pred)
         return count
 
-    @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
-    def test_wait(
-        self,
-        mbar: object,
-        phase: object,
-        *,
-        parity: bool = True,
-        sem: str | None = None,
-        scope: str | None = None,
-        space: str | None = SPACE,
-        phases: str | None = None,
-        report: Reg | None = None,
-        q: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> Reg:
-        """Emit `mbarrier.test_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase;` and return `p`.
-
-        `p` tells, at once, whether the phase has ended. `phase` is its parity, or with `parity=False` the state that
-        `arrive` returned. `sem` (`acquire`, `relaxed`) and `scope` (`cta`, `cluster`) go together. `space` is
-        `shared::cta`, `shared`, or None for a generic address.
-
-        `phases` (PTX 9.3) is `primary`, where a register `report` (b8) gets what is told of invalid bytes and the
-        predicate `q` whether there were such, or `conditional`.
-        """
-        modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
-        return _wait("test_wait", (mbar, phase), (q, report), pred, **modifiers)
-
-    @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
-    def try_wait(
-        self,
-        mbar: object,
-        phase: object,
-        *,
-        parity: bool = True,
-        sem: str | None = None,
-        scope: str | None = None,
-        space: str | None = SPACE,
-        suspend_time_hint: object | None = None,
-        phases: str | None = None,
-        report: Reg | None = None,
-        q: Reg | None = None,
-        pred: Reg | None = None,
-    ) -> Reg:
-        """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};`.
-
-        From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p` is
-        returned; it tells whether the phase has ended, and may be false although it has. The other arguments are those
-        of `test_wait`.
-        """
-        modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
-        return _wait("try_wait", (mbar, phase, suspend_time_hint), (q, report), pred, **modifiers)
-
-    def wait(
-        self,
-        mbar: object,
-        phase: object,
-        *,
-        form: FormName = "retry",
-        poll: str = "try_wait",
-        sem: str | None = None,
-        scope: str | None = None,
-        parity: bool = True,
-        space: str | None = SPACE,
-        suspend_time_hint: object | None = None,
-        uniform: bool = False,
-        label: str | None = None,
-        past_label: str | None = None,
-        done: Reg | str | None = None,
-        result: Reg | None = None,
-        failed: Reg | None = None,
-        nanoseconds: object = 20,
-        selp: str = "selp.b32",
-        setp: str = "setp.eq.s32",
-        loc: Place | None = None,
-        pred: Reg | None = None,
-    ) -> None:
-        """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
-
-        `poll="test_wait"` polls with what sm_80 has. `sem`, `scope`, `parity` and `suspend_time_hint` are those of
-        `try_wait`; `space` is `shared::cta`, `shared`, or None for generic addresses. With `pred` one more `bra` lets
-        the other threads pass.
-
-        `form` writes it as libraries do (`L` is `label`, `D` `past_label`, `p` `done`):
-
-        - `retry`: `L: poll; @!p bra L;`
-        - `done`: `L: poll; @p bra D; bra L; D:`
-        - `scoped`, `scoped_done`: the same between braces, with `.reg .pred p;` (CUTLASS, CuTe, Mosaic, Triton)
-        - `backoff`: `scoped`, and `@!p nanosleep.u32 nanoseconds;` behind the poll (Triton before sm_90)
-        - `skip`: `{ @!pred bra D; .reg .pred p; L: poll; @!p bra L; D: }` (Triton with a predicate)
-        - `poll`: `{ .reg .pred p; poll; selp.b32 result, 1, 0, p; }`, once (cuda::ptx)
-        - `poll_retry`: `L: { …the same… } setp.eq.s32 failed, result, 0; @failed bra L;`
-
-        `uniform` makes the branches `bra.uni`; `selp` and `setp` spell those instructions. `done` is a register, or
-        between braces the name of the predicate that is declared there. Raise OperandError for what a form has not.
-
-        `mbar` and `phase` may be functions, which emit what computes them behind `L`, in each turn. `loc` is what
-        `ptx.loc` takes: line `n` of the form has a `.loc` that is `n` lines further, if it is a label or has no guard
-        (Triton, with line numbers).
-        """
-        trace = active("ptx.mbarrier.wait")
-        words = poll_words(poll, parity=parity, sem=sem, scope=scope, space=space)
-        hint = () if suspend_time_hint is None else (suspend_time_hint,)
-        barrier = mbar if callable(mbar) else as_address(mbar)
-        Waiting(
-            *(trace, words, (barrier, phase, *hint), pred, uniform, label, past_label, done, result, failed),
-            *(nanoseconds, spelled("selp", selp), spelled("setp", setp), loc),
-        ).write(form)
-
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:
         """Return `count` barriers of 8 bytes behind `base` (a register or a symbol) `+ byte_offset`; emit nothing."""
         return BarrierArray(base, byte_offset, count)
@@ -207,22 +101,41 @@ class Mbarrier(Arrivals):
         """
         return BarrierRing(base, byte_offset, steps_of(address), options)
 
+    @overload
+    def advance(
+        self, stage: Reg, phase: Reg, *, stages: int, steps: str = USUAL, temps: Sequence[Reg] | None = None
+    ) -> tuple[Reg, Reg]: ...
 
-def _wait(
-    kind: str,
-    operands: tuple[object, ...],
-    more: tuple[Reg | None, Reg | None],
-    guard: Reg | None,
-    **modifiers: str | bool | None,
-) -> Reg:
-    trace = active(f"ptx.mbarrier.{kind}")
-    words = poll_words(kind, **modifiers)
-    q, report = more
-    done = trace.fresh(predicate)
-    results = (done if q is None else PipeRef(done, q), *(() if report is None else (report,)))
-    mbar, *phase = operands
-    trace.emit(words, (*results, as_address(mbar), *(each for each in phase if each is not None)), guard)
-    return done
+    @overload
+    def advance(
+        self, stage: Reg, *, stages: int, steps: str, temps: Sequence[Reg] | None = None
+    ) -> tuple[Reg, None]: ...
+
+    def advance(
+        self,
+        stage: Reg,
+        phase: Reg | None = None,
+        *,
+        stages: int,
+        steps: str = USUAL,
+        temps: Sequence[Reg] | None = None,
+    ) -> tuple[Reg, Reg | None]:
+        """Return the next stage of a ring of `stages`, and the phase of its barriers, which flips behind the last one.
+
+        Five instructions, or three without a phase: `steps` are their opcodes, `"add.s32 setp.eq.s32 selp.b32 selp.u32
+        xor.b32"`, and `temps` the registers that they write, one each, instead of new ones. Raise OperandError for
+        steps that lead elsewhere, and for another number of registers.
+        """
+        opcodes = advance_steps(steps)
+        if (phase is None) != all(step[0] != "xor" for step in opcodes):
+            raise OperandError("the step to the next stage flips a phase where one is given", hint=f"steps={steps!r}")
+        _check_temps(temps, opcodes)
+        return emit_advance(active("ptx.mbarrier.advance"), opcodes, (stage, phase, stages), temps)
+
+
+def _check_temps(temps: Sequence[Reg] | None, steps: Sequence[object]) -> None:
+    if temps is not None and len(temps) != len(steps):
+        raise OperandError(f"{len(temps)} registers for {len(steps)} steps", hint="each step writes one")
 
 
 def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
@@ -270,13 +183,31 @@ class BarrierSlot:
         said: WaitOptions = {**self._options, **options}
         mbarrier.wait(self.address_operand(), phase, pred=pred, **said)
 
-    def arrive(self, *, pred: Reg | None = None) -> Reg:
-        """Emit `mbarrier.arrive` and return the state."""
-        return mbarrier.arrive(self.address_operand(), pred=pred)
+    @overload
+    def arrive(self, count: object = None, *, state: None = None, pred: Reg | None = None) -> Reg: ...
 
-    def arrive_expect_tx(self, tx_count: object, *, pred: Reg | None = None) -> Reg:
-        """Emit `mbarrier.arrive.expect_tx` and return the state."""
-        return mbarrier.arrive_expect_tx(self.address_operand(), tx_count, pred=pred)
+    @overload
+    def arrive(self, count: object = None, *, state: Literal["_"], pred: Reg | None = None) -> None: ...
+
+    def arrive(self, count: object = None, *, state: Literal["_"] | None = None, pred: Reg | None = None) -> Reg | None:
+        """Emit `mbarrier.arrive` and return the state, unless that is `_`: then nothing keeps it."""
+        if state is None:
+            return mbarrier.arrive(self.address_operand(), count, pred=pred)
+        return mbarrier.arrive_cluster(self.address_operand(), count, space=SPACE, pred=pred)
+
+    @overload
+    def arrive_expect_tx(self, tx_count: object, *, state: None = None, pred: Reg | None = None) -> Reg: ...
+
+    @overload
+    def arrive_expect_tx(self, tx_count: object, *, state: Literal["_"], pred: Reg | None = None) -> None: ...
+
+    def arrive_expect_tx(
+        self, tx_count: object, *, state: Literal["_"] | None = None, pred: Reg | None = None
+    ) -> Reg | None:
+        """Emit `mbarrier.arrive.expect_tx` and return the state, unless that is `_`: then nothing keeps it."""
+        if state is None:
+            return mbarrier.arrive_expect_tx(self.address_operand(), tx_count, pred=pred)
+        return mbarrier.arrive_cluster(self.address_operand(), tx_count=tx_count, space=SPACE, pred=pred)
 
     def arrive_remote(self, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
         """Arrive at this barrier of another block of the cluster, by two instructions (and `addr_reg`).
@@ -344,7 +275,7 @@ class BarrierRing:
     steps: tuple[tuple[str, ...], ...]
     options: WaitOptions
 
-    def at(self, stage: Reg, *, base: object = None, temps: Sequence[Reg] | None = None) -> BarrierSlot:
+    def at(self, stage: Reg, base: object = None, temps: Sequence[Reg] | None = None) -> BarrierSlot:
         """Return the barrier of a stage, by one instruction for each step.
 
         `base` is another one than the ring's, `temps` the registers that the steps write, one each, instead of new
@@ -353,9 +284,19 @@ class BarrierRing:
         start = self.base if base is None else base
         if start is None:
             raise OperandError("where does the ring begin?", hint="say base=, here or in ptx.mbarrier.ring")
-        if temps is not None and len(temps) != len(self.steps):
-            raise OperandError(f"{len(temps)} registers for {len(self.steps)} steps", hint="each step writes one")
+        _check_temps(temps, self.steps)
         address = emit_address(active("at"), self.steps, start, stage, self.byte_offset, temps)
+        return BarrierSlot(*address, self.options)
+
+    def behind(self, place: Reg, temps: Sequence[Reg] | None = None) -> BarrierSlot:
+        """Return the barrier of a stage that lies `byte_offset` behind `place`: the base and the bytes of the stage.
+
+        One `add`, the last step of the ring, whose result is the register in `temps`, or a new one; no instruction for
+        a ring whose steps add no offset. Raise OperandError for another number of registers.
+        """
+        steps = self.steps[-1:] if sum(step[0] == "add" for step in self.steps) > 1 else ()
+        _check_temps(temps, steps)
+        address = emit_address(active("behind"), steps, None, place, self.byte_offset, temps)
         return BarrierSlot(*address, self.options)
 
 

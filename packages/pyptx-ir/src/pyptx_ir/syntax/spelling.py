@@ -216,7 +216,8 @@ def _variable(node: Variable) -> str:
 
 
 def _prototype(node: CallPrototype) -> str:
-    words = [".callprototype", *_parameters(node.returns or None), "_", *_parameters(node.parameters)]
+    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # as compilers spell it
+    words = [".callprototype", *returns, *_parameters(node.parameters)]
     return " ".join([*words, *map(_header_directive, node.directives)]) + ";"
 
 

@@ -48,6 +48,10 @@ class Predicate:
             printer.statement(self.start)
         return self.name(printer, negated=negated)
 
+    def whole(self, printer: BodyPrinter, *, negated: bool = False) -> str:
+        """Return the predicate with what computes it, however long that is."""
+        return self.name(printer, negated=negated) if self.start == self.at else self._call(printer, negated=negated)
+
     def last(self, printer: BodyPrinter, line: Callable[[str], str]) -> tuple[str, bool]:
         """Return the line above a block that is made of a predicate behind it; tell whether it computes that too."""
         whole = line(f"lambda: {self._call(printer)}") if self.start < self.at else ""

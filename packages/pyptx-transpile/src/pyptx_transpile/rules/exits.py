@@ -82,7 +82,7 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
 
 def _function(claim: Claim, jump: Jump) -> str | None:
     """Return what a branch does to what a claim opens, if it leaves that, or goes to its next turn."""
-    if claim.exits == jump.target and jump.at >= claim.inner[-1][0]:  # of two ways, the label behind is the second's
+    if claim.exits == jump.target:
         return "break_"
     return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 

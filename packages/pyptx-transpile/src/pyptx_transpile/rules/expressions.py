@@ -10,6 +10,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import Group, call, keyword
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.expression_trees import Tree, Trees, register_width
+from pyptx_transpile.rules.nested_trees import nested
 from pyptx_transpile.spelling import OPERATORS, Operations, banks_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = ["EXPRESSION", "runs", "statement"]
 
 _LEAST = 2  # instructions of a block that stand in the place of their results
 _WIDEST = 72  # columns of their registers, which are read beside each other, in front of the block
+_SHORT = 3  # statements of a block that calls inside of each other may say with fewer lines
 _FARTHEST = 4  # statements without any that a block goes on over
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
@@ -34,7 +36,15 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
     for run in runs(body, plan):
         turn = plan.in_turn(run.start)
         for block in _blocks(trees.statements(run, turn=turn), run, turn=turn):
-            yield _claim(body, block)
+            claim = _claim(body, block)
+            if len(block) > _SHORT or _takes_fewer_lines(body, claim, len(block), turn=turn):
+                yield claim
+
+
+def _takes_fewer_lines(body: Body, claim: Claim, statements: int, *, turn: bool) -> bool:
+    """Tell whether a block of statements has no more lines, with its first one, than calls inside of each other."""
+    calls = nested(body, range(claim.start, claim.end), turn=turn)
+    return statements + 1 <= sum(1 for _ in calls)
 
 
 def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.plan import Claim
-from pyptx_transpile.rules.expression_trees import Tree, call_width, places_of_sources
 from pyptx_transpile.rules.expressions import runs, statement
+from pyptx_transpile.rules.nested_trees import nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,64 +15,26 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
+    from pyptx_transpile.rules.expression_trees import Tree
 
 __all__ = ["NESTED"]
 
-_WIDEST = 96  # columns of a call with others inside, by estimate
 _LEAST = 2  # instructions
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield the instructions that are operands of the one behind them, with that one."""
     for run in runs(body, plan, least=_LEAST):
-        before: list[Tree] = []  # what may be an operand
-        turn = plan.in_turn(run.start)
-        for at in run:
-            outer = _alone(body, at, turn=turn)
-            if outer is None:
-                before.clear()
-                continue
-            _take_in(body, outer, before)
-            if outer.inner:
-                yield _claim(outer)
-                before.clear()
-            elif outer.result is None:
-                before.clear()
-            else:
-                before.append(outer)
-
-
-def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
-    """Return the call of an instruction, with its result if it may be an operand; None for what is as it is.
-
-    What changes a register in place is a statement of its own: as an operand it would be overlooked.
-    """
-    node = body.instruction(at)
-    if node is None or body.deviates(at):
-        return None
-    first = node.operands[0] if node.operands and node.guard is None else None
-    result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
-    return Tree(at, result, None, call_width(node, turn=turn), named=True)
-
-
-def _take_in(body: Body, outer: Tree, before: list[Tree]) -> None:
-    """Write the last instructions into a call, as many as are its sources in their order, and fit."""
-    sources = list(places_of_sources(body.branch(outer.at)))
-    taken: list[Tree] = []
-    while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:
-        if outer.width + last.width > _WIDEST:
-            break
-        del sources[sources.index(last.result) :]
-        outer.width += last.width
-        taken.append(before.pop())
-    outer.inner = {each.result: each for each in reversed(taken) if each.result is not None}
+        for one in nested(body, run, turn=plan.in_turn(run.start)):
+            if one is not None and one.inner:
+                yield _claim(one)
 
 
 def _claim(outer: Tree) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         statement(printer, outer)
 
-    start = min(each.at for each in outer.inner.values())
+    start = next(iter(outer.temporaries()))
     return Claim("operand", start, outer.at + 1, write, opens=0, like=outer.like(start))
 
 

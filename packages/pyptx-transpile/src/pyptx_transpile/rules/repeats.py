@@ -276,13 +276,18 @@ def _claim(start: int, run: Run) -> Claim:
             with printer.registers.numbered() as others:
                 turns = [printer.apart(slot) for slot in slots] if others else turns
             loop = looped([turn.unindented() for turn in turns], run.level)
-        if loop is None or (REPEAT.name, start, end) in printer.unrolled:
+        if loop is None or not _saves(loop, turns) or (REPEAT.name, start, end) in printer.unrolled:
             _print_all(printer.page, turns)
         else:
             _print(printer.page, loop)
 
     turns = tuple([(at, at + run.length) for at in range(start, end, run.length)])
     return Claim("repeat", start, end, write, turns, names=NAMES[run.level], repeats=True, like=(run.length, run.count))
+
+
+def _saves(loop: Loop, turns: Sequence[Page]) -> bool:
+    """Tell whether a loop has fewer statements than its turns, in which other rules may have left few."""
+    return len(loop.lines) + 1 < sum(len(turn.lines) for turn in turns)
 
 
 def _print(page: Page, loop: Loop) -> None:

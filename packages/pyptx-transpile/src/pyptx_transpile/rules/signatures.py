@@ -28,7 +28,8 @@ __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
 _LEAST_VECTOR = 3  # registers of a vector that is one argument
-MOST = 6  # arguments
+_MOST, _MOST_OF_LONG = 6, 7  # arguments
+_LONG = 32  # instructions of a sequence that may have more of them
 _TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
 
 Key = tuple[object, ...]
@@ -155,6 +156,9 @@ class Columns:
             if column == len(self.rows):
                 self.rows.append(row)
                 self.keys.append(keys)
+        is_long = len({leaf.at for leaf in sites[0].leaves}) >= _LONG
+        self.most = _MOST_OF_LONG if is_long else _MOST
+        """The most arguments."""
 
     def given(self) -> list[Given]:
         """Return the arguments, as few as may be."""
@@ -163,7 +167,7 @@ class Columns:
         inside = {column for vector in vectors for column in vector}
         others = [column for column in open_ if column not in inside]
         ways = [[*map(Given, vectors), *self._lists(others, least, step)] for least, step in _LISTS]
-        return next((given for given in ways if len(given) <= MOST), ways[-1])
+        return next((given for given in ways if len(given) <= self.most), ways[-1])
 
     def _differs(self, column: int) -> bool:
         """Tell whether a column is an argument: numbers and symbols that are the same everywhere are none."""
@@ -225,7 +229,8 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site]) -> bool:
     """Tell whether some sites of a sequence need too many arguments; then all of its sites together do."""
-    return len(Columns(bodies, sites).given()) > MOST
+    columns = Columns(bodies, sites)
+    return len(columns.given()) > columns.most
 
 
 def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signature | None:
@@ -235,7 +240,7 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signa
     """
     columns = Columns(bodies, sites)
     given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
-    if not 0 < len(given) <= MOST:
+    if not 0 < len(given) <= columns.most:
         return None
     parameters: list[Parameter] = []
     names: dict[int, str] = {}

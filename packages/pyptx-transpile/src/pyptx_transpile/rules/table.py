@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_transpile.rules.branches import IF
+from pyptx_transpile.rules.chains import ELIF
 from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
@@ -24,6 +25,6 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
 RULES: tuple[SugarRule, ...] = (
-    *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, IF, BLOCK, EXIT, CONDITION),
+    *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
     *(PARAMETER, REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax.nodes import Function, Label
+from pyptx_ir.syntax.style.items import TO_LINE
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
 # What ends a basic block.
-_BRANCHES = frozenset({"bra", "brx", "ret", "exit", "trap"})
+_BRANCHES = frozenset({"bra", TO_LINE, "brx", "ret", "exit", "trap"})
 _LABEL = re.compile(r"BB(?:[0-9]+_)?([0-9]{1,9})\Z", re.ASCII)
 _BLOCK = re.compile(r"// %bb\.([0-9]{1,9}):", re.ASCII)
 _CALL = re.compile(r"// callseq ([0-9]{1,9})(, )?", re.ASCII)
@@ -31,22 +32,22 @@ class Counts:
 
     def enter(self, item: Item) -> None:
         """Let an item know how many calls and, as LLVM numbers them, basic blocks are before it."""
-        node = item.node
-        if isinstance(node, Function):
+        kind, last, name = item.node.__class__, self._last, item.name
+        if last == "call":
+            self._calls += 1
+        if kind is Function:
             self._block = 0
-        elif isinstance(node, Label):
-            found = _LABEL.search(node.name)
+        elif kind is Label:
+            found = _LABEL.search(cast("Label", item.node).name)
             self._block = int(found[1]) if found else self._block
-        elif self._last in _BRANCHES and item.name not in _BRANCHES:
+        elif last in _BRANCHES and name not in _BRANCHES:
             self._block += 1
         item.calls, item.block = self._calls, self._block
-        self._last = item.name
+        self._last = name
 
-    def leave(self, lead: str) -> None:
-        """Go on behind the item that was entered, by what stands in front of it."""
-        if "//" in lead:
-            for block in _BLOCK.finditer(lead):
-                self._block = int(block[1])
-            for call in _CALL.finditer(lead):
-                self._calls = int(call[1]) + (call[2] is None)
-        self._calls += self._last == "call"
+    def hear(self, lead: str) -> None:
+        """Go on from what a comment in front of the item says that was entered."""
+        for block in _BLOCK.finditer(lead):
+            self._block = int(block[1])
+        for call in _CALL.finditer(lead):
+            self._calls = int(call[1]) + (call[2] is None)

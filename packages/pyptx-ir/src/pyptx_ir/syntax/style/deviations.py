@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax.drafts import instruction, rewritten
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Section, Statement
-from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.inline_asm import BEFORE
+from pyptx_ir.syntax.style.items import Item, file_names, items
+from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.shapes import Shapes
 from pyptx_ir.syntax.style.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyptx_ir.syntax.nodes import Label, Module, SectionData
+    from pyptx_ir.syntax.style.inline_asm import Part
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
@@ -72,11 +75,49 @@ def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | Non
     return differences(row, Shapes().of_row(row), style)
 
 
+def differences_where_learnt(
+    row: Sequence[Item],
+    shapes: Sequence[Shape | None],
+    style: Style,
+    parts: Mapping[int, Part],
+    in_asm: Collection[int],
+) -> Iterator[tuple[Item, str | None, str | None]]:
+    """Yield what `differences` does of the row that the style is from, of which is known what stands in which asm.
+
+    Most items stand where others of their shape have stood behind the same lead, and are not looked at.
+    """
+    writer, files = Writer(style), file_names(row)
+    known: dict[tuple[str, str, int, str | None, Shape | None], tuple[bool, bool]] = {}
+    before = BEFORE
+    for at, (item, shape) in enumerate(zip(row, shapes, strict=True)):
+        part = parts.get(at)
+        key = before.name, item.name, item.depth, item.lead, shape
+        usual = part is None and at not in in_asm
+        fits = known.get(key) if usual else None
+        if fits is None:
+            lead = writer.lead(before, item, part)
+            places = "{" in lead
+            if places:
+                lead = filled(lead, Context(item, before, (before.lead or "") + (before.raw or ""), files))
+            if at in in_asm:
+                item.enter_asm()
+            form = None if part is None else part.form
+            fits = item.lead == lead, _is_given(writer, item, form, shape)
+            if shape is not None and usual and not places:
+                known[key] = fits
+        yield item, None if fits[0] else item.lead, None if fits[1] else item.raw
+        before = item
+
+
+def _is_given(writer: Writer, item: Item, form: str | None, shape: Shape | None) -> bool:
+    return item.node is None or (writer.gives(item, form, shape) and not isinstance(item.node, Invalid))
+
+
 def differences(
     row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
 ) -> Iterator[tuple[Item, str | None, str | None]]:
     """Yield each item with its own lead and its own spelling, which has a shape, where they are not the style's."""
     writer = Writer(style)
     for (item, lead, form), shape in zip(writer.laid(row), shapes, strict=True):
-        given = item.node is None or (writer.gives(item, form, shape) and not isinstance(item.node, Invalid))
+        given = _is_given(writer, item, form, shape)
         yield item, None if item.lead == lead else item.lead, None if given else item.raw

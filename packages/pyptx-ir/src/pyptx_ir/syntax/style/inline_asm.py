@@ -82,6 +82,27 @@ def _opcode(item: Item, *, broad: bool) -> str:
     return node.opcode[0] if broad else ".".join(node.opcode)
 
 
+class Signatures:
+    """What templates know the items of a row by, exactly and broadly, each made when it is first asked for."""
+
+    def __init__(self, row: Sequence[Item]) -> None:
+        self.row = row
+        self._made: list[tuple[Signature, Signature] | None] = [None] * len(row)
+
+    def __getitem__(self, at: int) -> tuple[Signature, Signature]:
+        """Return both signatures of an item, the exact one and the broad one."""
+        made = self._made[at]
+        if made is None:
+            item = self.row[at]
+            exact = signature(item)
+            made = self._made[at] = exact, (exact[0], _opcode(item, broad=True), exact[2])
+        return made
+
+    def of(self, region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
+        """Return the signatures of a region's items, of one kind."""
+        return tuple([self[at][broad] for at in range(region.start, region.end)])
+
+
 class Matcher:
     """Finds the regions of templates in rows of items."""
 
@@ -95,22 +116,26 @@ class Matcher:
             if template.first == RegisterDeclaration.__name__:
                 self._names.add(REGISTERS)
 
-    def matches(self, row: Sequence[Item]) -> dict[int, Template]:
-        """Return the templates by the items that their regions begin at; of several, the longest."""
+    def matches(self, signatures: Signatures) -> dict[int, Template]:
+        """Return the templates by the items of a row that their regions begin at; of several, the longest."""
         found: dict[int, Template] = {}
-        known: dict[int, tuple[Signature, Signature]] = {}
         end = 0
-        for at, item in enumerate(row):
+        if not self._names:
+            return found
+        for at, item in enumerate(signatures.row):
             if item.name in self._names and at >= end:
-                template = self._longest(row, at, known)
+                template = self._longest(signatures, at)
                 if template is not None:
                     found[at], end = template, at + len(template.signatures)
         return found
 
-    def _longest(self, row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> Template | None:
-        candidates = [one for first in set(_known(row, at, known)) for one in self._first.get(first, ())]
-        matching = [one for one in candidates if _matches(one, row, at, known)]
-        return max(matching, key=_precision, default=None)
+    def _longest(self, signatures: Signatures, at: int) -> Template | None:
+        exact, broad = signatures[at]
+        candidates = self._first.get(exact, [])
+        if broad != exact:
+            candidates = [*candidates, *self._first.get(broad, ())]
+        matching = [one for one in candidates if _matches(one, signatures, at)]
+        return max(matching, key=_precision) if len(matching) > 1 else matching[0] if matching else None
 
 
 def _precision(template: Template) -> tuple[int, int, int]:
@@ -119,21 +144,14 @@ def _precision(template: Template) -> tuple[int, int, int]:
     return len(template.signatures), sum(map(len, template.words)), opcodes
 
 
-def _known(row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> tuple[Signature, Signature]:
-    """Return both signatures of an item, the exact one and the broad one."""
-    if at not in known:
-        exact = signature(row[at])
-        known[at] = exact, (exact[0], _opcode(row[at], broad=True), exact[2])
-    return known[at]
-
-
-def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> bool:
+def _matches(template: Template, signatures: Signatures, at: int) -> bool:
+    row = signatures.row
     if at + len(template.signatures) > len(row):
         return False
-    return all(
-        row[number].kind == expected[0] and expected in _known(row, number, known)
-        for number, expected in enumerate(template.signatures, at)
-    ) and all(_has(row[number], words) for number, words in enumerate(template.words, at) if words)
+    for number, expected in enumerate(template.signatures, at):
+        if row[number].kind != expected[0] or expected not in signatures[number]:
+            return False
+    return all(_has(row[number], words) for number, words in enumerate(template.words, at) if words)
 
 
 def _has(item: Item, words: Iterable[tuple[int, str]]) -> bool:
@@ -227,59 +245,56 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
             start = at
 
 
-def templates(row: Sequence[Item]) -> tuple[str, ...]:
-    """Return the templates that are right for more of the row's regions than they are wrong.
+def templates(signatures: Signatures) -> tuple[str, ...]:
+    """Return the templates that are right for more of a row's regions than they are wrong.
 
     What is spelt alike again and again has one without names; what is left has one with the names of its author.
     """
+    row = signatures.row
     found = list(regions(row))
     if not found:
         return ()
     files = file_names(row)
-    exact = _usual(row, found, files, broad=False)
-    rest = [region for region in found if _signatures(row, region) not in exact]
+    exact = _usual(signatures, found, files, broad=False)
+    rest = [region for region in found if signatures.of(region) not in exact]
     begins = {region.start: region for region in found}
-    wide = _right([*exact.values(), *_usual(row, rest, files, broad=True).values()], row, begins, files)
-    matches = Matcher(wide).matches(row)
+    wide = _right([*exact.values(), *_usual(signatures, rest, files, broad=True).values()], signatures, begins, files)
+    matches = Matcher(wide).matches(signatures)
     left = [each for each in found if each.start not in matches or not _spelt(row, each, matches[each.start], files)]
-    narrow = [text for each in left if (text := _of_author(row, each, files)) is not None]
-    return _right(list(dict.fromkeys([*wide, *narrow])), row, begins, files)
-
-
-def _signatures(row: Sequence[Item], region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
-    return tuple([signature(item, broad=broad) for item in row[region.start : region.end]])
+    narrow = [text for each in left if (text := _of_author(signatures, each, files)) is not None]
+    return _right(list(dict.fromkeys([*wide, *narrow])), signatures, begins, files) if narrow else wide
 
 
 def _usual(
-    row: Sequence[Item], found: Iterable[Region], files: Mapping[int, str], *, broad: bool
+    signatures: Signatures, found: Iterable[Region], files: Mapping[int, str], *, broad: bool
 ) -> dict[tuple[Signature, ...], str]:
     """Return the most frequent spelling of the regions with the same signatures, if it is used often enough."""
     spelt: defaultdict[tuple[Signature, ...], Counter[str]] = defaultdict(Counter)
     for region in found:
-        spelt[_signatures(row, region, broad=broad)].update(_erased(row, region, files, broad=broad))
-    usual = {signatures: texts.most_common(1)[0] for signatures, texts in spelt.items() if texts}
-    return {
-        signatures: text for signatures, (text, times) in usual.items() if times >= _USES and _reads(text, signatures)
-    }
+        spelt[signatures.of(region, broad=broad)].update(_erased(signatures.row, region, files, broad=broad))
+    usual = {own: texts.most_common(1)[0] for own, texts in spelt.items() if texts}
+    return {own: text for own, (text, times) in usual.items() if times >= _USES and _reads(text, own)}
 
 
-def _of_author(row: Sequence[Item], region: Region, files: Mapping[int, str]) -> str | None:
+def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str]) -> str | None:
     """Return the template of one region with its author's names; None if it says where else something came from."""
+    row = signatures.row
     text = next(_erased(row, region, files, named=True), None)
-    if text is None or not _reads(text, _signatures(row, region)):
+    if text is None or not _reads(text, signatures.of(region)):
         return None
     located = any(isinstance(item.node, Loc) for item in row[region.start : region.end])
     return None if located and text.count("//") > text.count("// {") + _MARKS else text
 
 
 def _right(
-    texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region], files: Mapping[int, str]
+    texts: Sequence[str], signatures: Signatures, begins: Mapping[int, Region], files: Mapping[int, str]
 ) -> tuple[str, ...]:
     """Drop the templates that take more for theirs than is."""
     score: Counter[str] = Counter()
-    for at, template in Matcher(texts).matches(row).items():
+    for at, template in Matcher(texts).matches(signatures).items():
         region = begins.get(at)
-        score[template.text] += 1 if region is not None and _spelt(row, region, template, files) else -1
+        is_right = region is not None and _spelt(signatures.row, region, template, files)
+        score[template.text] += 1 if is_right else -1
     return tuple([text for text in texts if score[text] > 0])
 
 

@@ -19,6 +19,7 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
+from pyptx_ir.syntax.operands import Symbol
 from pyptx_ir.syntax.spelling import header, spell
 
 if TYPE_CHECKING:
@@ -72,15 +73,26 @@ _HEADS: dict[type, Callable[[Any], str]] = {
 }
 # First words that name no instruction, but several: their habits differ.
 _FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
+_LINE_LABEL = "$L__tmp"  # where lines of the source begin; nvcc's branches there are spelt unlike others
+TO_LINE = f"bra {_LINE_LABEL}"
+_CLOSER = _FAMILIES | {"bra"}
 _PROTOTYPE = "prototype"  # as NVVM and LLVM call the labels of these, which they spell unlike others
 _NAMES: dict[type, Callable[[Any], str]] = {
     Label: lambda node: _PROTOTYPE if node.name.startswith(f"{_PROTOTYPE}_") else "Label",
-    Instruction: lambda node: ".".join(node.opcode[:2]) if node.opcode[0] in _FAMILIES else node.opcode[0],
+    Instruction: lambda node: _closer(node) if node.opcode[0] in _CLOSER else node.opcode[0],
     Variable: lambda node: f".{node.space}",
     Function: lambda node: f".{node.kind}",
     SectionData: lambda node: f".{node.type}",
     Directive: lambda node: f".{node.name}",
 }
+
+
+def _closer(node: Instruction) -> str:
+    """Return the name of an instruction whose first word says too little."""
+    if node.opcode[0] in _FAMILIES:
+        return ".".join(node.opcode[:2])
+    target = node.operands[-1] if node.operands else None
+    return TO_LINE if isinstance(target, Symbol) and target.name.startswith(_LINE_LABEL) else node.opcode[0]
 
 
 def items(tree: Module | Statement) -> Iterator[Item]:

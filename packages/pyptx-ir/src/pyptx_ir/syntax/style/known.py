@@ -58,6 +58,8 @@ KNOWN = {
         gaps={
             "Instruction": _OPERANDS,
             "call": _CALLS,
+            "redux": {"opcode %": " "},
+            "mapa": {"opcode %": "\t"},
             "RegisterDeclaration": {". %": " \t"},
             "inner .reg": {". %": " "},
             "prototype": {"w :": " "},
@@ -95,6 +97,9 @@ KNOWN = {
         },
         gaps={
             "Instruction": _OPERANDS,
+            "call": {"opcode w": " "},
+            "tcgen05.ld": {"opcode {": " "},
+            "tcgen05.st": {"opcode [": " "},
             "RegisterDeclaration": {". %": " \t"},
             "inner .reg": {". %": " "},
             "prototype": {"w :": " "},

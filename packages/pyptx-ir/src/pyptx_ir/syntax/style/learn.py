@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.style.counts import Counts
-from pyptx_ir.syntax.style.deviations import differences
+from pyptx_ir.syntax.style.deviations import differences_where_learnt
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.elections import Case, elected
-from pyptx_ir.syntax.style.inline_asm import BEFORE, BEGIN, MARK, Matcher, Part, laid, still_inside, templates
+from pyptx_ir.syntax.style.inline_asm import BEFORE, BEGIN, Matcher, Part, Signatures, laid, still_inside, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items, usual_lead
 from pyptx_ir.syntax.style.places import Context, abstracted, indentable
 from pyptx_ir.syntax.style.shapes import Shape, Shapes
@@ -32,7 +32,9 @@ _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 def learn(module: Module) -> Style:
     """Return the style of a module that was parsed."""
     row = list(items(module))
-    return _learnt(row, Shapes().of_row(row))
+    shapes = Shapes().of_row(row)
+    explain(row)
+    return _learnt(row, shapes)[0]
 
 
 def learnt(module: Module) -> tuple[Style, list[Item]]:
@@ -42,10 +44,13 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
     """
     row = list(items(module))
     shapes = Shapes().of_row(row)
-    names = [(item.kind, item.name) for item in row]  # in inline assembly, there will be others
-    style = _learnt(row, shapes)
-    _rename(row, names)
-    for item, lead, raw in differences(row, shapes, style):
+    names = [(item.kind, item.name) for item in row]
+    explain(row)
+    outside = [(item.kind, item.name) for item in row]  # in inline assembly, there will be others
+    style, parts = _learnt(row, shapes)
+    in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
+    _rename(row, outside)
+    for item, lead, raw in list(differences_where_learnt(row, shapes, style, parts, in_asm)):
         item.lead = lead
         if item.node is not None:
             item.raw = raw
@@ -58,10 +63,10 @@ def _rename(row: Iterable[Item], names: Iterable[tuple[str, str]]) -> None:
         item.kind, item.name = kind, name
 
 
-def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> Style:
-    explain(row)
-    asm = templates(row)
-    parts = laid(row, Matcher(asm).matches(row))
+def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style, dict[int, Part]]:
+    signatures = Signatures(row)
+    asm = templates(signatures)
+    parts = laid(row, Matcher(asm).matches(signatures))
     leads = elected(_leads(row, parts, file_names(row)), _CLOSER_LEADS)
     formed = {at for at, part in parts.items() if part.form is not None}
     own = [(row[at], shape) for at, shape in enumerate(shapes) if shape is not None and at not in formed]
@@ -69,18 +74,21 @@ def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> Style:
     for key, gap in elected(_gaps(own), _CLOSER_GAPS).items():
         name, _, pair = key.partition("\n")
         gaps[name][pair] = gap
-    return Style(leads, dict(gaps), asm)
+    return Style(leads, dict(gaps), asm), parts
 
 
 def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, str]) -> list[Case]:
     """Count what stands in front of items, and let those in inline assembly enter it."""
-    found: Counter[_Lead] = Counter()
+    found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
     before, inside, counts = BEFORE, False, Counts()
     for at, item in enumerate(row):
         part, lead = parts.get(at), item.lead or ""
         counts.enter(item)
-        counts.leave(lead)
+        outside = not inside
+        if "//" in lead:
+            counts.hear(lead)
+            inside = still_inside(lead, inside=inside)
         front, behind, own = before, item, lead
         if part is not None:
             front, behind = part.before, part.stands_for
@@ -89,11 +97,9 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
             if "//" in own:
                 texts = abstracted(own, Context(item, front, _line(front), files))
                 keys = lead_keys(front.name, front.kind, behind.name, behind.kind)
-                cases[keys, _right(behind.name, own, texts), BEGIN in own and not inside] += 1
+                cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
             else:  # which hangs on nothing else
-                found[front.name, front.kind, behind.name, behind.kind, item.depth, own] += 1
-        if MARK in lead:
-            inside = still_inside(lead, inside=inside)
+                found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
         if inside and (part is None or part.form is None):
             item.enter_asm()
         before = item
@@ -101,7 +107,7 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
         *(Case(keys, texts, times, begins_asm) for (keys, texts, begins_asm), times in cases.items()),
         *(
             Case(lead_keys(*names), _right(names[2], own, indentable(own, depth)), times)
-            for (*names, depth, own), times in found.items()
+            for (*names, depth, own), times in Counter(found).items()
         ),
     ]
 

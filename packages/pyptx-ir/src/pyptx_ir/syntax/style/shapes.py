@@ -58,9 +58,18 @@ class Shapes:
     def of_row(self, row: Iterable[Item]) -> list[Shape | None]:
         """Return the shape of each item; None for braces, and for a spelling with other tokens than canonical text."""
         shapes: list[Shape | None] = []
+        known = self._by_text
         for item in row:
-            item.shape = None if item.node is None or item.raw is None else self._of(item, item.raw)
-            shapes.append(item.shape)
+            raw = item.raw
+            if item.node is None or raw is None:
+                shape = None
+            elif item.node.__class__ is Instruction and not ("+" in raw or "-" in raw):  # most of them
+                text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
+                shape = known[text] if text in known else self._of(item, raw)
+            else:
+                shape = self._of(item, raw)
+            item.shape = shape
+            shapes.append(shape)
         return shapes
 
     def _of(self, item: Item, raw: str) -> Shape | None:

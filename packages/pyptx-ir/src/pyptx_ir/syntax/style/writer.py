@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
-from pyptx_ir.syntax.style.inline_asm import BEFORE, MARK, Matcher, Part, laid, still_inside
+from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, Signatures, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_lead
 from pyptx_ir.syntax.style.places import MARGIN, Context, filled, indented
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kinds
@@ -54,23 +54,23 @@ class Writer:
         """Yield each item with the lead that the style gives it, and the form if a template of a region has one."""
         explain(row)
         files = file_names(row)
-        parts = laid(row, self._regions.matches(row))
+        parts = laid(row, self._regions.matches(Signatures(row)))
         before, before_lead, before_form, inside = BEFORE, "", None, False
         counts = Counts()
         for at, item in enumerate(row):
             counts.enter(item)
             part = parts.get(at)
-            lead = self._lead(before, item) if part is None else self._region_lead(part)
-            if "{" in lead and "{" in (lead := indented(lead, item)):  # which is all that most leads want
+            lead = self.lead(before, item, part)
+            if "{" in lead:
                 line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
                 lead = filled(lead, Context(item, before, line, files))
             own = lead if item.lead is None else item.lead
-            counts.leave(own)
-            if MARK in own:
+            if "//" in own:
+                counts.hear(own)
                 inside = still_inside(own, inside=inside)
-            if inside and part is None:
-                item.enter_asm()
             form = None if part is None else part.form
+            if inside and form is None:
+                item.enter_asm()
             yield item, lead, form
             before, before_lead, before_form = item, own, form
 
@@ -88,6 +88,11 @@ class Writer:
 
     def _own(self, item: Item, form: str | None) -> str:
         return self._text(item, form) if item.raw is None else item.raw
+
+    def lead(self, before: Item, item: Item, part: Part | None) -> str:
+        """Return the lead of an item, with its indent; what stands in other braces is to be `filled`."""
+        lead = self._lead(before, item) if part is None else self._region_lead(part)
+        return indented(lead, item) if "{" in lead else lead
 
     def _lead(self, before: Item, item: Item) -> str:
         names = before.name, item.name

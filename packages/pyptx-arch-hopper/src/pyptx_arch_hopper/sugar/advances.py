@@ -1,0 +1,145 @@
+"""The step to the next stage of a ring, whose number wraps and whose phase flips then: one call, `advance(r[1], r[2])`.
+
+Its instructions stand behind each other, in one of the orders of `ptx.mbarrier.advance`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.instructions.stage_advances import COMPARED, ORDERS
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import call
+from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.values import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Row
+
+__all__ = ["ADVANCE", "find"]
+
+_NAMES = ("advance", "advance_2", "advance_3")  # which are reserved: see pyptx_transpile.names
+_ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
+Said: TypeAlias = "tuple[int, str]"
+"""What steps may have in common: the number of stages, and the opcodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Advance:
+    """The step from a stage to the next: the place of its first instruction, and what these do."""
+
+    start: int
+    steps: tuple[nodes.Instruction, ...]
+    stages: int
+    stage: tree.Operand
+    phase: tree.Operand | None
+
+    @property
+    def said(self) -> Said:
+        """What other steps may have too."""
+        return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the instructions of a step have said so far."""
+
+    stage: tree.Operand
+    next: tree.Operand
+    stages: int = 0
+    wraps: tree.Operand | None = None
+    flips: tree.Operand | None = None
+    phase: tree.Operand | None = None
+
+    def takes(self, node: nodes.Instruction, *, flips: bool) -> bool:
+        """Read an instruction behind the first one; tell whether it is the next step. One that `flips` is 1 or 0."""
+        match node:
+            case nodes.Instruction(("setp", relation, _), (wraps, following, tree.Immediate(text))) if (
+                relation in COMPARED and following == self.next and text.isdecimal()
+            ):
+                self.wraps, self.stages = wraps, int(text) - COMPARED[relation]
+                return self.stages > 0 and isinstance(wraps, tree.Register)
+            case nodes.Instruction(("selp", *_), (result, one, zero, wraps)) if flips and wraps == self.wraps:
+                self.flips = result
+                return one == _ONE and zero == _ZERO
+            case nodes.Instruction(("selp", *_), (_, zero, following, wraps)) if wraps == self.wraps:
+                return zero == _ZERO and following == self.next
+            case nodes.Instruction(("xor", *_), (_, phase, by)) if by == self.flips:
+                self.phase = phase
+                return isinstance(phase, tree.Register)
+            case _:
+                return False
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each step to a next stage."""
+    named = body.row.derived(_named)
+    for found in _advances(body):
+        constant = named.get(found.said)
+        if constant is not None and plan.in_turn(found.start) == plan.in_turn(found.start + len(found.steps) - 1):
+            yield _claim(found, constant)
+
+
+def _advances(body: Body) -> Iterator[_Advance]:
+    """Yield the steps of a body, each as long as it may be."""
+    for at in range(body.start, body.end):
+        match body.instruction(at):
+            case nodes.Instruction(("add", _), (result, tree.Register() as stage, one), None) if one == _ONE:
+                found = (_read(body, at, order, _Reading(stage, result)) for order in ORDERS)
+                yield from list(filter(None, found))[:1]
+            case _:
+                pass
+
+
+def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Advance | None:
+    """Return the step whose instructions have the mnemonics of an order; None if they do something else."""
+    places = range(at, at + len(order))
+    if places.stop > body.end or any(map(body.deviates, places[1:])):
+        return None
+    steps = [node for each in places if (node := body.instruction(each)) is not None and node.guard is None]
+    if tuple([node.opcode[0] for node in steps]) != order:
+        return None
+    flips = [following == "xor" for following in (*order[1:], "")]
+    if not all(reading.takes(node, flips=flip) for node, flip in zip(steps[1:], flips[1:], strict=True)):
+        return None
+    return _Advance(at, tuple(steps), reading.stages, reading.stage, reading.phase)
+
+
+def _claim(found: _Advance, constant: Constant) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.deviation(found.start)
+        given = [found.stage] if found.phase is None else [found.stage, found.phase]
+        temps = printer.values.vector(tuple([node.operands[0] for node in found.steps]), ())
+        printer.page.say(call(constant.name, [*map(printer.values.expression, given), f"temps={temps}"]))
+
+    end = found.start + len(found.steps)
+    return Claim("advance", found.start, end, write, opens=0, shared=(constant,), like=found.said)
+
+
+def _named(row: Row) -> dict[Said, Constant]:
+    """Return what the steps of a module have in common, under a name for each."""
+    shared = dict.fromkeys(found.said for body in row.bodies() for found in _advances(body))
+    return {said: Constant(name, _partial(*said)) for name, said in zip(_NAMES, shared, strict=False)}
+
+
+def _partial(stages: int, steps: str) -> Expression:
+    return call("partial", ["ptx.mbarrier.advance", f"stages={stages}", f"steps={quoted(steps)}"])
+
+
+ADVANCE = SugarRule(
+    name="advance",
+    summary="the step to the next stage of a ring, and the flip of its phase behind the last one",
+    before="add.s32 %r4, %r1, 1;\n\tsetp.eq.s32 %p1, %r4, 3;\n\tselp.b32 %r1, 0, %r4, %p1;\n\t"
+    "selp.b32 %r5, 1, 0, %p1;\n\txor.b32 %r2, %r2, %r5;",
+    after="advance(r[1], r[2], temps=[r[4], p[1], r[1], r[5], r[2]])",
+    find=find,
+    behind="repeat",
+)

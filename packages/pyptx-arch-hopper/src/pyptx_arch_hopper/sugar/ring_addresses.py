@@ -1,0 +1,117 @@
+"""Where the barrier of a stage lies, as compilers compute it: a row of instructions that add up to its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.instructions.stage_addresses import BYTES, LOG2_BYTES
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_transpile.rows import Body
+
+__all__ = ["Place", "distance_behind", "number", "place_in_front", "steps_text"]
+
+_STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
+_FEWEST, _MOST = 2, 6  # steps
+
+
+@dataclass(slots=True)
+class _Address:
+    """The sum that a row of instructions computes, as far as it was read."""
+
+    stage: tree.Operand | None = None
+    value: tree.Operand | None = None
+    base: tree.Operand | None = None
+    moved: tree.Operand | None = None
+    offset: int | None = None
+
+    def takes(self, node: nodes.Instruction) -> bool:
+        """Read an instruction; tell whether it is the next step to an address."""
+        result, *sources = node.operands
+        match node.opcode[0], sources:
+            case ("shl" | "mul") as scale, [stage, tree.Immediate(times)] if self.stage is None:
+                self.stage, self.value = stage, result
+                return times == str(LOG2_BYTES if scale == "shl" else BYTES)
+            case "cvt", [source] if source == self.value:
+                self.value = result
+            case "mov", [source] if self.base is None and self.moved is None:
+                self.base, self.moved = source, result
+            case "add", [base, value] if value == self.value and self.moved in {None, base} and self.offset is None:
+                self.base, self.moved = self.base or base, base
+                self.value, self.offset = result, 0
+            case "add", [value, tree.Immediate(behind)] if value == self.value and self.offset == 0:
+                self.value, self.offset = result, int(behind) if behind.isdecimal() else None
+                return bool(self.offset)
+            case _:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the barrier of a stage lies: what computes that begins at `start`.
+
+    `stage` is None where the steps begin at `base`, which holds the base of the ring and the bytes of the stage.
+    """
+
+    start: int
+    steps: tuple[nodes.Instruction, ...]
+    stage: tree.Operand | None
+    base: tree.Operand
+    offset: int
+
+
+def place_in_front(body: Body, end: int, mbar: tree.Operand) -> Place | None:
+    """Return the place that the instructions in front of `end` compute, the most of them that fit; None for others."""
+    first = end
+    while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
+        first -= 1
+    found = (_read(body, mbar, range(start, end)) for start in range(first, end - _FEWEST + 1))
+    return next(filter(None, found), None)
+
+
+def distance_behind(body: Body, end: int, mbar: tree.Operand) -> Place | None:
+    """Return the place that one `add` in front of `end` computes, of a number to a register; None for others."""
+    node = body.instruction(end - 1) if end > body.start else None
+    if node is None or not isinstance(mbar, tree.Address) or mbar.offset is not None:
+        return None
+    match node:
+        case nodes.Instruction(("add", *_), (result, tree.Register() as base, tree.Immediate(text)), None):
+            is_place = result == mbar.base and text.isdecimal()
+            return Place(end - 1, (node,), None, base, int(text)) if is_place else None
+        case _:
+            return None
+
+
+def _is_step(body: Body, at: int) -> bool:
+    node = body.instruction(at)
+    return node is not None and node.guard is None and node.opcode[0] in _STEPS and bool(node.operands)
+
+
+def _read(body: Body, mbar: tree.Operand, places: range) -> Place | None:
+    """Return the place that some instructions compute; None if that is another sum."""
+    steps = tuple(map(body.branch, places))
+    if any(map(body.deviates, places[1:])):
+        return None
+    address = _Address()
+    if not all(map(address.takes, steps)) or not isinstance(mbar, tree.Address) or mbar.base != address.value:
+        return None
+    behind = 0 if mbar.offset is None else number(mbar.offset)
+    if address.offset is None or behind is None or (behind and address.offset):
+        return None
+    if address.stage is None or address.base is None:
+        return None
+    return Place(places.start, steps, address.stage, address.base, address.offset or behind)
+
+
+def number(operand: tree.Operand) -> int | None:
+    """Return the number that a literal is, if it is one without a sign."""
+    return int(operand.text) if isinstance(operand, tree.Immediate) and operand.text.isdecimal() else None
+
+
+def steps_text(place: Place) -> str:
+    """Return the opcodes of the steps, as `ptx.mbarrier.ring` takes them."""
+    return " ".join([".".join(node.opcode) for node in place.steps])

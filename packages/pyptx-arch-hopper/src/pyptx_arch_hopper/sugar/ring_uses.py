@@ -1,0 +1,101 @@
+"""What is done with the barriers of a ring: waits for a stage, and arrivals at it, with what computes the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_arch_hopper.sugar.ring_addresses import distance_behind, place_in_front, steps_text
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.rules.wait_shapes import waits
+from pyptx_transpile.rules.waits import common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_arch_hopper.sugar.ring_addresses import Place
+    from pyptx_ir.syntax import nodes
+    from pyptx_transpile.rows import Body
+    from pyptx_transpile.rules.wait_shapes import Found
+    from pyptx_transpile.rules.waits import Options
+
+__all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
+
+Said: TypeAlias = "tuple[int, str, Options]"
+"""What is said of a ring at the head of a file: where it begins, the steps to a stage, and how one waits."""
+_ARRIVES: dict[tuple[str, ...], str] = {
+    ("mbarrier", "arrive", "shared::cta", "b64"): "arrive",
+    ("mbarrier", "arrive", "expect_tx", "shared::cta", "b64"): "arrive_expect_tx",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RingWait:
+    """A wait for a stage. `phase` is the instruction between the address and the poll that computes the phase."""
+
+    found: Found
+    place: Place
+    phase: nodes.Instruction | None
+
+    @property
+    def said(self) -> Said:
+        """What other waits may have too."""
+        return self.place.offset, steps_text(self.place), common(self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An arrival at the barrier of a stage that keeps no state, the instruction at `at`.
+
+    `count` is the instruction between the address and the arrival that computes what the latter counts.
+    """
+
+    at: int
+    node: nodes.Instruction
+    place: Place
+    count: nodes.Instruction | None
+
+    @property
+    def method(self) -> str:
+        """What it is called, of a barrier of a ring."""
+        return _ARRIVES[self.node.opcode]
+
+    @property
+    def said(self) -> Said:
+        """What its ring is, if nothing waits for that."""
+        return self.place.offset, steps_text(self.place), ()
+
+
+def ring_waits(body: Body) -> Iterator[RingWait]:
+    """Yield the waits of a body whose address is computed right in front of them."""
+    for found in waits(body):
+        if found.computed or body.deviates(found.start):
+            continue
+        phase = _written_by(body, found.start - 1, found.operands["phase"])
+        place = place_in_front(body, found.start - (phase is not None), found.operands["mbar"])
+        if place is not None:
+            yield RingWait(found, place, phase)
+
+
+def arrivals(body: Body) -> Iterator[Arrival]:
+    """Yield the arrivals of a body whose address, or the last step to it, is computed right in front of them."""
+    for at in range(body.start, body.end):
+        node = body.instruction(at)
+        if node is None or node.opcode not in _ARRIVES or body.deviates(at):
+            continue
+        state, mbar, *counts = node.operands
+        if not isinstance(state, tree.Sink):
+            continue
+        count = _written_by(body, at - 1, counts[0]) if counts else None
+        end = at - (count is not None)
+        place = place_in_front(body, end, mbar) or distance_behind(body, end, mbar)
+        if place is not None:
+            yield Arrival(at, node, place, count)
+
+
+def _written_by(body: Body, at: int, operand: tree.Operand) -> nodes.Instruction | None:
+    """Return the instruction at a place if it computes an operand of the one behind it."""
+    node = body.instruction(at) if at >= body.start and not body.deviates(at) else None
+    if node is None or node.guard is not None or not node.operands:
+        return None
+    return node if node.operands[0] == operand else None

@@ -1,0 +1,206 @@
+"""Blocks of which one runs: `with ptx.if_(…)`, `with ptx.elif_(…)` and `with ptx.else_()` that meet at one label.
+
+`elif_` is what an `if_` in an `else_` is, where nothing else stands in that: it begins with the condition, and what
+is behind its blocks is what is behind the `else_`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_transpile.layout import call
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.rules.conditions import Predicate, predicates
+from pyptx_transpile.values import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Jump
+
+__all__ = ["ELIF", "Chain", "are_ways", "branch_claim", "defines_label", "is_forward", "join_of"]
+
+_LEAVES = frozenset({"bra", "brx", "exit", "ret"})
+_FEWEST = 2  # conditions of a chain
+
+
+def is_forward(body: Body, jump: Jump) -> bool:
+    """Tell whether a branch leads forward to a label in its own scope."""
+    return jump.target > jump.at and body.scopes[jump.at] == body.scopes[jump.target]
+
+
+def join_of(body: Body, jump: Jump) -> int | None:
+    """Return where both ways meet again, if the one that falls through ends in a branch behind the other."""
+    last = body.jump_at(jump.target - 1)
+    if last is None or last.guarded or last.target <= jump.target or not is_forward(body, last):
+        return None
+    if body.scopes[last.target] != body.scopes[jump.at]:
+        return None
+    before = body.instruction(last.at - 1)
+    falls = before is None or before.guard is not None or before.opcode[0] not in _LEAVES
+    return last.target if falls and last.at > jump.at + 1 else None
+
+
+def are_ways(body: Body, jump: Jump, join: int) -> bool:
+    """Tell whether nothing jumps into either way, but to the beginning of the second one."""
+    entered = all(jump.at <= other.at < jump.target for other in body.jumps_to(jump.target))
+    return entered and body.is_closed(jump.at, jump.target) and body.is_closed(jump.target, join)
+
+
+def defines_label(body: Body, plan: Plan, at: int, label: int) -> bool:
+    """Tell whether the branch at a place may define a label behind it: the first of those that lead there."""
+    return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Blocks that run where a branch is not taken, one for each of the `conditions`, and what is behind them all.
+
+    The label there is at `join`; the chain `defines` it, unless another one does. With `has_else` a last block runs
+    where all branches are taken.
+    """
+
+    conditions: tuple[Predicate, ...]
+    join: int
+    has_else: bool
+    defines: bool
+
+    def ways(self, body: Body) -> tuple[tuple[int, int], ...]:
+        """Return the slices of the blocks: behind a branch, and in front of what leaves for the label behind all."""
+        starts = [condition.at + 1 for condition in self.conditions]
+        skips = [self.skip(body, number) for number in range(len(starts))]
+        if self.has_else:
+            return (*((start, skip - 1) for start, skip in zip(starts, skips, strict=True)), (skips[-1] + 1, self.join))
+        *early, last = zip(starts, skips, strict=True)
+        return (*((start, skip - 1) for start, skip in early), last)
+
+    def skip(self, body: Body, number: int) -> int:
+        """Return the place of the label that is behind a block."""
+        jump = body.jump_at(self.conditions[number].at)
+        if jump is None:
+            raise TypeError(f"no branch to a label is at {self.conditions[number].at}")
+        return jump.target
+
+
+def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
+    """Return the claim that prints a chain."""
+    ways = chain.ways(body)
+    count = len(chain.conditions)
+
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        for number, slot in enumerate(slots):
+            if number:
+                printer.deviation(chain.skip(body, number - 1) - 1)
+            with printer.page.block(_header(printer, chain, number)):
+                printer.slot(slot)
+                if number < count - 1 or (number < count and chain.has_else):
+                    printer.deviation(chain.skip(body, number))
+                elif chain.defines:
+                    printer.deviation(chain.join)
+
+    start = chain.conditions[0].start
+    return Claim(rule, start, chain.join + chain.defines, write, ways, exits=chain.join)
+
+
+def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
+    """Return what stands above a block, and print what is said of the first branch."""
+    body = printer.body
+    if number == len(chain.conditions):
+        return call("with ptx.else_", _ending(body, chain, number))
+    condition = chain.conditions[number]
+    keywords = [f"label={quoted(body.label(chain.skip(body, number)))}"]
+    if "uni" in body.branch(condition.at).opcode:
+        keywords.append("uniform=True")
+    if chain.skip(body, number) == chain.join and not number and not chain.defines:
+        keywords.append("define_label=False")
+    keywords += _ending(body, chain, number)
+    if number:
+        return call("with ptx.elif_", [condition.whole(printer, negated=True), *keywords])
+
+    def line(pred: str) -> str:
+        return f"with ptx.if_({', '.join([pred, *keywords])})"
+
+    return line(condition.first(printer, line, negated=True))
+
+
+def _ending(body: Body, chain: Chain, number: int) -> list[str]:
+    """Return the keywords for the label behind a chain, and for the branch there behind the block before."""
+    ways = chain.ways(body)
+    if len(ways) == 1:
+        return []
+    early = any(start <= jump.at < end for jump in body.jumps_to(chain.join) for start, end in ways[:1])
+    keywords: list[str] = []
+    if number == (not early):
+        keywords.append(f"end_label={quoted(body.label(chain.join))}")
+    if number and "uni" in body.branch(chain.skip(body, number - 1) - 1).opcode:
+        keywords.append("end_uniform=True")
+    if number == (not early) and not chain.defines:
+        keywords.append("define_end=False")
+    return keywords
+
+
+# --- two conditions and more ------------------------------------------------------------------------
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each chain of two conditions and more, outer ones first; with its label, then without."""
+    taken: set[int] = set()
+    for jump in body.jumps:
+        if jump.at in taken:
+            continue
+        for first in predicates(body, jump.at) if jump.guarded and is_forward(body, jump) else ():
+            chain = _chain(body, plan, jump, first)
+            if chain is None:
+                break
+            taken.update(condition.at for condition in chain.conditions)
+            if defines_label(body, plan, jump.at, chain.join):
+                yield branch_claim(body, "elif", chain)
+            yield branch_claim(body, "elif", Chain(chain.conditions, chain.join, chain.has_else, defines=False))
+
+
+def _chain(body: Body, plan: Plan, jump: Jump, first: Predicate) -> Chain | None:
+    """Return the chain that begins with a branch, if another condition follows on its first block."""
+    conditions, join, has_else = [first], join_of(body, jump), True
+    if join is None:
+        return None
+    now: Jump | None = jump
+    while now is not None and has_else:
+        if now.target in plan.contested or not are_ways(body, now, join):
+            return None
+        following = _next(body, now, join)
+        if following is None:
+            break
+        conditions.append(following)
+        now = body.jump_at(following.at)
+        has_else = now is not None and now.target != join
+    return Chain(tuple(conditions), join, has_else, defines=True) if len(conditions) >= _FEWEST else None
+
+
+def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
+    """Return the condition with which the other way of a branch begins, if its blocks end where that does."""
+    start = jump.target + 1
+    for at in (start, start + 1):
+        other = body.jump_at(at)
+        if other is not None:
+            condition, *_ = predicates(body, at) if other.guarded and is_forward(body, other) else (None,)
+            ends = other.target == join or join_of(body, other) == join
+            said = not any(map(body.deviates, (jump.target - 1, start, at)))
+            return condition if condition is not None and condition.start == start and ends and said else None
+    return None
+
+
+ELIF = SugarRule(
+    name="elif",
+    summary="blocks of which one runs, each behind a condition of its own",
+    before="@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\t@%p2 bra $L2;\n\tmov.b32 %r1, 2;\n\t"
+    "bra.uni $L3;\n$L2:\n\tmov.b32 %r1, 3;\n$L3:",
+    after='with ptx.if_(~p[1], label="$L1"):\n    ptx.inst.mov.b32(r[1], 1)\n'
+    'with ptx.elif_(~p[2], label="$L2", end_label="$L3", end_uniform=True):\n    ptx.inst.mov.b32(r[1], 2)\n'
+    "with ptx.else_(end_uniform=True):\n    ptx.inst.mov.b32(r[1], 3)",
+    find=find,
+)

@@ -1,0 +1,63 @@
+"""Calls with calls in the place of their operands: which instructions stand inside of the one behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.rules.expression_trees import Tree, call_width, places_of_sources, register_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.rows import Body
+
+__all__ = ["nested"]
+
+_WIDEST = 96  # columns of a call with others inside, by estimate
+
+
+def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
+    """Yield the statements that calls of some places are, with the calls that stand inside; None for what is as it is.
+
+    In a `turn` of a loop, registers have longer names.
+    """
+    before: list[Tree] = []  # what may be an operand
+    for at in places:
+        outer = _alone(body, at, turn=turn)
+        if outer is not None:
+            _take_in(body, outer, before, turn=turn)
+        if outer is None or outer.result is None:
+            yield from before
+            before.clear()
+            yield outer
+        else:
+            before.append(outer)
+    yield from before
+
+
+def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
+    """Return the call of an instruction, with its result if it may be an operand; None for what is as it is.
+
+    What changes a register in place is a statement of its own: as an operand it would be overlooked.
+    """
+    node = body.instruction(at)
+    if node is None or body.deviates(at):
+        return None
+    first = node.operands[0] if node.operands and node.guard is None else None
+    result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
+    return Tree(at, result, None, call_width(node, turn=turn), named=True)
+
+
+def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None:
+    """Write the last instructions into a call, as many as are its sources in their order, and fit."""
+    sources = list(places_of_sources(body.branch(outer.at)))
+    taken: list[Tree] = []
+    while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:
+        wider = outer.width + last.width - register_width(last.result, turn=turn)
+        if wider > _WIDEST:
+            break
+        del sources[sources.index(last.result) :]
+        outer.width = wider
+        taken.append(before.pop())
+    outer.inner = {each.result: each for each in reversed(taken) if each.result is not None}
