@@ -114,12 +114,16 @@ SHAPES = {
             "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\tsetp.lt.s32 %p2, %r1, 8;\n\t@%p2 bra $L3;\n"
             "\tmov.b32 %r1, 2;\n$L3:"
         ),
-        ('with ptx.if_(~p[1], label="$L1"):|'
-        'with ptx.elif_(~ptx.inst.setp.lt.s32(p[2], r[1], 8), label="$L3", end_label="$L3", end_uniform=True):'),
+        (
+            'with ptx.if_(~p[1], label="$L1"):|'
+            'with ptx.elif_(~ptx.inst.setp.lt.s32(p[2], r[1], 8), label="$L3", end_label="$L3", end_uniform=True):'
+        ),
     ),
     "else if in another order": (
-        ("@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra $L3;\n$L1:\n\tmov.b32 %r1, 3;\n\t@%p2 bra $L3;\n"
-        "\tmov.b32 %r1, 2;\n$L3:"),
+        (
+            "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra $L3;\n$L1:\n\tmov.b32 %r1, 3;\n\t@%p2 bra $L3;\n"
+            "\tmov.b32 %r1, 2;\n$L3:"
+        ),
         'with ptx.else_(end_label="$L3"):|with ptx.if_(~p[2], label="$L3", define_label=False):',
     ),
     "out of the first way": (

@@ -57,9 +57,17 @@ class Page:
     def bind(self, name: str, said: Expression, element: str) -> None:
         """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
         self.say(said, f"{name} = ")
+        self._bind(f"{name} = {element}")
+
+    def bind_within(self, said: Expression, assignments: str) -> None:
+        """Print a call in which arguments give names to themselves, and note the assignments that do the same."""
+        self.say(said)
+        self._bind(assignments)
+
+    def _bind(self, assignments: str) -> None:
         if self.owner is not None:
             before = self.bound.get(self.owner)
-            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), f"{name} = {element}"])
+            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), assignments])
 
     def without_returns(self) -> list[str]:
         """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
