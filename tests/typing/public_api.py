@@ -185,6 +185,9 @@ def modules() -> None:
     assert_type(m.ptx(style="nvcc"), str)
     assert_type(module(version=(8, 7), target="sm_90a", style=Style()), ModuleBuilder)
     assert_type(m.described(), str)
+    launched: Kernel = k.kernel(in_specs={"X": Tile("N", u32)}, block=32, grid=4)
+    launched.ptx(N=32)
+    k.kernel(in_specs=Tile("N", u32))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  which parameter?
     assert_type(m.ptx(style=Style()), str)
     assert_type(m.cubin(), bytes)
     assert_type(m.sass(), str)

@@ -59,8 +59,16 @@ class Page:
     def bind(self, name: str, said: Expression, element: str) -> None:
         """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
         self.say(said, f"{name} = ")
+        self._bind([(name, element)])
+
+    def bind_within(self, said: Expression, bound: Sequence[tuple[str, str]]) -> None:
+        """Print a call in which arguments give names to themselves, and note these and what they should be given."""
+        self.say(said)
+        self._bind(bound)
+
+    def _bind(self, bound: Sequence[tuple[str, str]]) -> None:
         if self.owner is not None:
-            self.bound.setdefault(self.owner, []).append((name, element))
+            self.bound.setdefault(self.owner, []).extend(bound)
 
     def count(self, header: str, other: str) -> None:
         """Note how a loop whose counter has a name begins, and how it does whatever it counts in."""

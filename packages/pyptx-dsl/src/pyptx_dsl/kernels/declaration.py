@@ -97,10 +97,25 @@ def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a kernel takes: arrays, inputs first, and template parameters with their defaults; `required` have none."""
+
+    name: str
+    tensors: tuple[str, ...]
+    templates: Mapping[str, object]
+    required: tuple[str, ...]
+
+
 def declare(function: Callable[..., object], options: Options) -> Declaration:
     """Check the decorator's arguments against the function and the target; raise a KernelError for the first fault."""
+    return declaration_of(function, signature_of(function), options)
+
+
+def declaration_of(function: Callable[..., object], signature: Signature, options: Options) -> Declaration:
+    """Check the decorator's arguments against what the kernel takes, as `declare` does."""
     target = _target(options.arch)
-    name, tensors, templates, required = _signature(function)
+    name, tensors, templates = signature.name, signature.tensors, signature.templates
     in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
     given = options.in_specs is not None or options.out_specs is not None
     if given and len(tensors) != len(in_specs) + len(out_specs):
@@ -125,7 +140,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         out_specs=out_specs,
         tensors=tensors,
         templates=templates,
-        required=required,
+        required=signature.required,
         raw=raw,
         grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(templates)),
         block=block,
@@ -188,10 +203,8 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
     return major, minor
 
 
-def _signature(
-    function: Callable[..., object],
-) -> tuple[str, tuple[str, ...], dict[str, object], tuple[str, ...]]:
-    """Return the entry's name, its arrays, the template parameters' defaults, and which of them have none."""
+def signature_of(function: Callable[..., object]) -> Signature:
+    """Return what a function takes: its positional parameters are arrays, keyword-only ones template parameters."""
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
         raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
@@ -216,7 +229,7 @@ def _signature(
                 required.append(parameter.name)
         else:
             tensors.append(parameter.name)
-    return name, tuple(tensors), templates, tuple(required)
+    return Signature(name, tuple(tensors), templates, tuple(required))
 
 
 def _tiles(what: str, specs: object) -> tuple[Tile, ...]:

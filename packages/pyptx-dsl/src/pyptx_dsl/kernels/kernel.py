@@ -333,7 +333,6 @@ class Kernel(Generic[OutSpecs_co]):
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
         """Return the trace for these values, made once; values that cannot be compared are traced anew each time."""
         from pyptx_dsl.kernels.keys import freeze
-        from pyptx_dsl.kernels.specialize import trace_kernel
 
         frozen = freeze(templates)
         key = None if frozen is None else (tuple(env[name] for name in self._declaration.dimensions), frozen)
@@ -343,9 +342,15 @@ class Kernel(Generic[OutSpecs_co]):
         with self._lock:
             if key is not None and key in self._traced:
                 return self._traced[key]
-            traced = trace_kernel(self._declaration, env, templates)
+            traced = self._traced_anew(env, templates)
             if key is not None:
                 if len(self._traced) >= _TRACES:  # the one made first goes; whoever launches it holds it
                     del self._traced[next(iter(self._traced))]
                 self._traced[key] = traced
             return traced
+
+    def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
+        """Trace the function for these values."""
+        from pyptx_dsl.kernels.specialize import trace_kernel
+
+        return trace_kernel(self._declaration, env, templates)

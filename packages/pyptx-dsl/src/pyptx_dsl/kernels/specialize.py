@@ -164,8 +164,8 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         origins=Origins(partial(_line_sites, text, finished, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
         parameters=_entry_rows(declaration, maps, env),
-        outputs=_outputs(declaration, env),
-        inputs=_inputs(declaration, env),
+        outputs=outputs_of(declaration, env),
+        inputs=inputs_of(declaration, env),
         shared=finished.shared,
     )
 
@@ -190,7 +190,8 @@ def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) 
     return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
-def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
+def inputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
+    """Return what the contract asks of the inputs for these sizes."""
     shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
     return tuple(
         Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
@@ -198,7 +199,8 @@ def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ..
     )
 
 
-def _outputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:
+def outputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:
+    """Return the outputs that a runtime allocates for these sizes."""
     names = declaration.tensors[len(declaration.in_specs) :]
     shapes = [tile.resolve_shape(env) for tile in declaration.out_specs]
     return tuple(

@@ -12,6 +12,7 @@ from pyptx_dsl.instructions.directives import comment_lines, deviation, directiv
 from pyptx_dsl.instructions.variables import Size, declarator, file_node, pragma_node
 from pyptx_dsl.modules.bodies import Platform, traced
 from pyptx_dsl.modules.description import described
+from pyptx_dsl.modules.entry_kernels import Entry
 from pyptx_dsl.modules.function_names import FunctionName
 from pyptx_dsl.modules.options import FunctionOptions, Parameters, VariableOptions, header, variable_node
 from pyptx_dsl.modules.output import assembly_of, text_of
@@ -48,7 +49,8 @@ class ModuleBuilder:
     """
 
     __slots__ = (
-        *("_bodies", "_checker", "_files", "_label_scheme", "_labels", "_platform", "_statements", "_style", "_tail"),
+        *("_bodies", "_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements"),
+        *("_style", "_tail"),
         *("_unchecked", "_unfinished"),
     )
 
@@ -74,6 +76,7 @@ class ModuleBuilder:
         self._labels: set[str] = set()
         self._label_scheme, self._bodies = labels, 0
         self._labels_of(0)
+        self._defined: dict[str, Entry] = {}
         self._unfinished = Unfinished(self._statements.recorder)
 
     if not TYPE_CHECKING:
@@ -104,7 +107,7 @@ class ModuleBuilder:
 
     def described(self) -> str:
         """Return what the module is, in words: its target, its kernels, and how they are run."""
-        return described(self.module())
+        return described(self.module(), self._defined)
 
     @tracebacks.entry
     def cubin(self) -> bytes:
@@ -330,7 +333,9 @@ class ModuleBuilder:
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
             at.append_definition(head, block, opening, finished.sites)
-            return FunctionName.of(head.name, self)
+            defined = Entry(head, body, self._platform, self.module, at.line_origins)
+            self._defined[head.name] = defined
+            return FunctionName.of(defined, self)
 
         return define
 

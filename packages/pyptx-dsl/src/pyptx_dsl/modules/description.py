@@ -2,44 +2,102 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.modules.launch_lines import launch_lines
+from pyptx_dsl.modules.pointers import pointers
+from pyptx_ir.isa.modules.sizes import storage_of
 from pyptx_ir.syntax import nodes, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from pyptx_dsl.modules.entry_kernels import Entry
+    from pyptx_dsl.modules.pointers import Pointer
     from pyptx_ir.syntax.operands import Operand
 
 
-def described(module: nodes.Module) -> str:
-    """Return a line for what a module is for, a paragraph for each kernel, and how to run them."""
-    return "\n".join(_lines(module))
+def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
+    """Return a line for what a module is for, a paragraph for each kernel, and how to run them.
+
+    `entries` are the functions that were written, by their names in PTX.
+    """
+    return "\n".join(_lines(module, entries))
 
 
-def _lines(module: nodes.Module) -> Iterator[str]:
+def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
     version = next((node for node in module.body if isinstance(node, nodes.Version)), None)
     target = next((node for node in module.body if isinstance(node, nodes.Target)), None)
     written = f"PTX {version.major}.{version.minor}" if version is not None else "PTX"
     yield f"{written} for {', '.join(target.names) if target is not None else 'no target'}"
     functions = [node for node in module.body if isinstance(node, nodes.Function) and node.body is not None]
-    kernels = [node for node in functions if node.kind == "entry"]
-    for kernel in kernels:
+    kernels = [(node, pointers(node)) for node in functions if node.kind == "entry"]
+    dynamic = list(_dynamic(module))
+    for kernel, pointed in kernels:
         yield ""
-        yield f"kernel {kernel.name}({_parameters(kernel)})"
-        for directive in kernel.directives:
-            yield f"    .{directive.name} {', '.join(_shown(each) for each in directive.arguments)}".rstrip()
+        yield from _kernel(kernel, pointed, entries.get(kernel.name))
+    if dynamic:
+        yield ""
+        yield f"Dynamic shared memory ({', '.join(dynamic)}) has the size that a launch asks for: smem=…, in bytes."
     yield ""
-    if kernels:
-        name = kernels[0].name
-        yield f"The text is module.ptx(). On a GPU, load that with the driver, and launch {name!r} of it. On a CPU:"
-        yield f"    pyptx_sim.run(module.module(), entry={name!r}, grid=…, block=…, args=[…])"
-    else:
+    if not kernels:
         yield "The text is module.ptx(). It has no kernel: link it with one that calls its functions."
+        return
+    yield "The text is module.ptx(), the machine code module.cubin()."
+    (first, pointed), *_ = kernels
+    if first.name in entries:
+        yield ""
+        function = entries[first.name].function
+        yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=bool(dynamic))
+    yield ""
+    yield "With numbers and addresses for arguments, the simulator runs any kernel of it:"
+    yield f"    pyptx_sim.run(module.module(), entry={first.name!r}, grid=…, block=…, args=[…])"
 
 
-def _parameters(kernel: nodes.Function) -> str:
-    return ", ".join(f"{each.name}: .{each.type}{_size(each)}" for each in kernel.parameters or ())
+def _kernel(kernel: nodes.Function, pointed: Mapping[str, Pointer], entry: Entry | None) -> Iterator[str]:
+    """Yield what a kernel is called, in Python and in PTX, what it takes, and what its header says of a launch."""
+    name = kernel.name if entry is None else entry.function.__name__
+    yield f"kernel {name}({', '.join(_parameter(each, kernel, pointed) for each in kernel.parameters or ())})"
+    said = None if entry is None else inspect.getdoc(entry.function)
+    if said:
+        yield f"    {said.splitlines()[0]}"
+    if name != kernel.name:
+        yield f"    .entry {kernel.name}"
+    for directive in kernel.directives:
+        yield f"    .{directive.name} {', '.join(_shown(each) for each in directive.arguments)}".rstrip()
+    size = sum(_sizes(kernel.body))
+    if size:
+        yield f"    .shared, {size} bytes"
+
+
+def _dynamic(module: nodes.Module) -> Iterator[str]:
+    """Yield the variables that stand for dynamic shared memory."""
+    for node in module.body:
+        if isinstance(node, nodes.Variable) and node.space == "shared" and node.linking == "extern":
+            yield from (each.name for each in node.declarators)
+
+
+def _sizes(block: nodes.Block | None) -> Iterator[int]:
+    """Yield the bytes of the shared variables that a body declares."""
+    for node in () if block is None else block.body:
+        if isinstance(node, nodes.Block):
+            yield from _sizes(node)
+        elif isinstance(node, nodes.Variable) and node.space == "shared":
+            yield from (storage_of("shared", node, each.dimensions).size or 0 for each in node.declarators)
+
+
+def _file(function: Callable[..., object]) -> str:
+    """Return what a function is imported from, if its file can be."""
+    stem = Path(inspect.unwrap(function).__code__.co_filename).stem
+    return stem if stem.isidentifier() else "my_kernel"
+
+
+def _parameter(each: nodes.Parameter, kernel: nodes.Function, pointed: Mapping[str, Pointer]) -> str:
+    pointer = pointed.get(each.name)
+    target = "" if pointer is None else f" to {pointer.element}{', written' if pointer.written else ''}"
+    return f"{each.name.removeprefix(f'{kernel.name}_')}: .{each.type}{_size(each)}{target}"
 
 
 def _size(parameter: nodes.Parameter) -> str:

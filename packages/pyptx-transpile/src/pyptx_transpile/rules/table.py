@@ -10,6 +10,7 @@ from pyptx_transpile.rules.conditions import CONDITION
 from pyptx_transpile.rules.exits import BLOCK, EXIT
 from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.forms import FORM
+from pyptx_transpile.rules.fragments import FRAGMENT
 from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.loops import LOOP, WHILE
@@ -27,5 +28,5 @@ if TYPE_CHECKING:
 
 RULES: tuple[SugarRule, ...] = (
     *(NAMES, SPECIAL, FORM, LABEL, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
-    *(PARAMETER, REPEAT, FUNCTION, REGISTER, EXPRESSION, NESTED),
+    *(PARAMETER, REPEAT, FUNCTION, FRAGMENT, REGISTER, EXPRESSION, NESTED),
 )

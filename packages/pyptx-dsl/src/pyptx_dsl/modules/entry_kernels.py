@@ -1,0 +1,184 @@
+"""Kernels of a module on arrays: what a header does not say of its parameters, the caller does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.contract.tensors import TMA_BYTES
+from pyptx_dsl.errors import CallError, LaunchError, SignatureError
+from pyptx_dsl.kernels.declaration import Options, Signature, declaration_of
+from pyptx_dsl.kernels.kernel import Kernel
+from pyptx_dsl.kernels.specialize import Traced, inputs_of, outputs_of
+from pyptx_dsl.modules.statements import parameter_types
+from pyptx_dsl.registers.operands import as_items
+from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.types import u64
+from pyptx_ir.isa.modules.sizes import value_of
+from pyptx_ir.plugins.rows import EntryParameter
+from pyptx_ir.syntax import emit
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.modules.bodies import Platform
+    from pyptx_dsl.tracing.origins import Origins
+    from pyptx_ir.syntax import nodes
+
+__all__ = ["Entry", "EntryKernel", "Launch", "directive_sizes", "entry_kernel", "is_tensor_map", "parameter_names"]
+
+Sizes: TypeAlias = "Sequence[int] | int"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function of a module: its header, the function that is its body, and the module, as it is when it is asked."""
+
+    head: nodes.Function
+    function: Callable[..., object]
+    platform: Platform
+    module: Callable[[], nodes.Module]
+    origins: Callable[[], Origins]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a kernel is launched, as `@kernel` is told it; None where the header may say it."""
+
+    grid: Callable[..., object] | Sizes | None
+    block: Sizes | None
+    cluster: Sizes | None
+    smem: int
+    mutates: Sequence[str]
+    attributes: Mapping[str, object] | None
+
+
+class EntryKernel(Kernel):
+    """A kernel of a module: called, compiled and simulated like any other; its text is the same for all sizes."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        names: Sequence[str],
+        inputs: Mapping[str, Tile],
+        outputs: Mapping[str, Tile],
+        launch: Launch,
+    ) -> None:
+        """Check what was said against the header; raise a KernelError for the first fault."""
+        self._entry = entry
+        arrays = (*inputs, *outputs)
+        self._rows = tuple(
+            [
+                _row(name, arrays, each, entry.head.name)
+                for name, each in zip(names, entry.head.parameters or (), strict=True)
+            ]
+        )
+        raw = [(row.type, row.name) for row in self._rows if row.kind == "scalar"]
+        options = Options(
+            arch=entry.platform.target, version=entry.platform.version, in_specs=tuple(inputs.values()),
+            out_specs=tuple(outputs.values()), grid=launch.grid, block=_block(entry.head, launch.block),
+            cluster=launch.cluster or directive_sizes(entry.head, "reqnctapercluster") or (1, 1, 1), smem=launch.smem,
+            raw_params=raw, extern_smem=False, reqntid=directive_sizes(entry.head, "reqntid"), raw_directives=None,
+            lineinfo=False, tma_slots="value", mutates=launch.mutates, launch=launch.attributes,
+        )  # fmt: skip
+        self._begin(declaration_of(entry.function, Signature(entry.head.name, arrays, {}, ()), options))
+
+    def __repr__(self) -> str:
+        """Return the name and the target."""
+        return f"EntryKernel({self.name}, arch={self.arch!r})"
+
+    def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:  # noqa: ARG002  it has none
+        module = self._entry.module()
+        return Traced(
+            module=module,
+            text=emit(module),
+            origins=self._entry.origins(),
+            shared_bytes=self.smem,
+            parameters=tuple([self._described(row, env) for row in self._rows]),
+            outputs=outputs_of(self.declaration, env),
+            inputs=inputs_of(self.declaration, env),
+            shared=(),
+        )
+
+    def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
+        """Return the row of a parameter, with the tensor map of its array if it is one."""
+        if row.kind != "tensor_map" or row.index is None:
+            return row
+        return replace(row, tensor_map=tensor_map(self.declaration.tiles[row.index], env))
+
+
+def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -> EntryParameter:
+    """Return what a call passes for a parameter; raise SignatureError where it cannot."""
+    dtype = parameter_types((each,)).get(each.name)
+    index = arrays.index(name) if name in arrays else None
+    if dtype is None and index is not None and is_tensor_map(each):
+        return EntryParameter(name, "tensor_map", "b8", index)
+    if dtype is None:
+        raise SignatureError(
+            f"the parameter {name!r} of {kernel!r} is a structure in memory, which a call cannot pass",
+            hint="tensor maps are passed where in_specs names them; else launch the cubin of the module yourself",
+        )
+    if index is None:
+        bits = dtype.kind == "unsigned"  # as compilers declare all integers, those with a sign too
+        return EntryParameter(name, "scalar", f"b{dtype.bits}" if bits else dtype.name)
+    if dtype.bits != u64.bits or dtype.is_float:
+        raise SignatureError(f"the parameter {name!r} of {kernel!r} is a {dtype}, and no pointer to an array")
+    return EntryParameter(name, "tensor", "u64", index)
+
+
+def is_tensor_map(each: nodes.Parameter) -> bool:
+    """Tell whether a parameter has the size of a CUtensorMap that is passed by value."""
+    return each.type == "b8" and [value_of(size) for size in each.dimensions] == [TMA_BYTES]
+
+
+def entry_kernel(
+    entry: Entry,
+    names: Sequence[str] | None,
+    inputs: Mapping[str, Tile] | None,
+    outputs: Mapping[str, Tile] | None,
+    launch: Launch,
+) -> EntryKernel:
+    """Return a kernel of a module on arrays; see `FunctionName.kernel`."""
+    head = entry.head
+    if head.kind != "entry":
+        raise CallError(f"{head.name!r} is a device function, which nothing launches", hint="launch one that calls it")
+    wanted = parameter_names(head)
+    given = wanted if names is None else as_items(names)
+    if given is None or len(given) != len(wanted):
+        raise SignatureError(
+            f"names={names!r}: {head.name!r} has {len(wanted)} parameters", hint=f"they are {', '.join(wanted)}"
+        )
+    called = tuple(map(str, given))
+    for name in (*(inputs or {}), *(outputs or {})):
+        if name not in called:
+            raise SignatureError(
+                f"{head.name!r} has no parameter {name!r}", hint=f"its parameters are {', '.join(called)}"
+            )
+    return EntryKernel(entry, called, inputs or {}, outputs or {}, launch)
+
+
+def parameter_names(head: nodes.Function) -> tuple[str, ...]:
+    """Return what the parameters of a function are called: their names, without the function's own in front."""
+    return tuple([each.name.removeprefix(f"{head.name}_") for each in head.parameters or ()])
+
+
+def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
+    """Return the threads of a block; raise LaunchError where neither the header nor the caller says them."""
+    if given is not None:
+        return given
+    if directive_sizes(head, "reqntid") is None:
+        most = directive_sizes(head, "maxntid")
+        raise LaunchError(
+            f"{head.name!r} does not say how many threads a block has{f', at most {most}' if most else ''}",
+            hint="pass block=128",
+        )
+    return (1, 1, 1)
+
+
+def directive_sizes(head: nodes.Function, name: str) -> tuple[int, ...] | None:
+    """Return the numbers of a directive of a header, if it has them."""
+    found = next((each.arguments for each in head.directives if each.name == name), ())
+    numbers = [int(each.text, 0) for each in found if isinstance(each, tree.Immediate)]
+    return tuple(numbers) or None

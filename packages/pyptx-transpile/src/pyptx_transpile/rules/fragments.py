@@ -1,0 +1,101 @@
+"""Fragments of matrices by a name: `ldmatrix(a := r[1:5], …)`, and `a` in the products below.
+
+A name is that of registers, whatever they hold: the first instruction that has all of them binds it, in its own call,
+and what stands below says it wherever it has the whole vector.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import Group
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.spelling import banks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+__all__ = ["FRAGMENT"]
+
+_FEWEST_USES = 2  # of a name, behind the place where it is bound
+_PRODUCTS = frozenset({"mma", "wgmma"})
+_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by the place of a fragment among the operands of a product
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each instruction that is the first to have a fragment which others have, too."""
+    if body.declared != body.start:
+        return  # it stands for several places, whose fragments are parameters
+    first: dict[tree.Vector, int] = {}
+    roles: dict[tree.Vector, str] = {}
+    uses: Counter[tree.Vector] = Counter()
+    for at, vector, number in _vectors(body, plan):
+        first.setdefault(vector, at)
+        uses[vector] += 1
+        if body.branch(at).opcode[0] in _PRODUCTS and number in _ROLES:
+            roles.setdefault(vector, _ROLES[number])
+    banks = banks_of(body)
+    named: defaultdict[int, dict[tree.Vector, str]] = defaultdict(dict)
+    for vector, at in first.items():
+        if uses[vector] > _FEWEST_USES and vector in roles and all(map(banks.type_of, vector.elements)):
+            named[at][vector] = roles[vector]
+    for at, names in named.items():
+        if not body.deviates(at) and not _is_addressed(body, at):
+            yield _claim(at, names)
+
+
+def _vectors(body: Body, plan: Plan) -> Iterator[tuple[int, tree.Vector, int]]:
+    """Yield the vectors of registers in the instructions that no rule says, with their places among the operands."""
+    for slice_ in list(plan.unclaimed()):
+        if plan.in_turn(slice_.start):
+            continue
+        for at in slice_:
+            node = body.instruction(at)
+            if node is None or node.guard is not None:
+                continue
+            for number, operand in enumerate(node.operands):
+                if isinstance(operand, tree.Vector):
+                    yield at, operand, number
+
+
+def _is_addressed(body: Body, at: int) -> bool:
+    """Tell whether the instruction in front of one computes its address, in whose place that may stand."""
+    before = body.instruction(at - 1)
+    bases = [each.base for each in body.branch(at).operands if isinstance(each, tree.Address)]
+    return before is not None and bool(before.operands) and before.operands[0] in bases
+
+
+def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        node = printer.body.branch(at)
+        said = printer.called(node)
+        items, bound = list(said.items), list[tuple[str, str]]()
+        for vector, wanted in names.items():
+            element = str(items[node.operands.index(vector)])
+            name = printer.registers.name(vector.elements, wanted)
+            places = [place for place, operand in enumerate(node.operands) if operand == vector]
+            for place in places:
+                items[place] = name
+            items[places[0]] = f"{name} := {element}"
+            bound.append((name, element))
+        printer.page.bind_within(Group(said.opening, tuple(items), said.closing), bound)
+
+    return Claim("fragment", at, at + 1, write, opens=0, like=at)
+
+
+FRAGMENT = SugarRule(
+    name="fragment",
+    summary="names for fragments of matrices that several products have",
+    before=".reg .b32 %h<9>;\n\tldmatrix.sync.aligned.m8n8.x4.shared.b16 {%h1, %h2, %h3, %h4}, [%r1];\n\t"
+    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%h1, %h2, %h3, %h4}, {%r4, %r5}, {%r6, %r7};\n\t"
+    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r6, %r7}, {%h1, %h2, %h3, %h4}, {%r4, %r8}, {%r2, %r3};",
+    after="ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16(a := h[1:5], ptx.addr(r[1]))",
+    find=find,
+)
