@@ -33,7 +33,6 @@ from pyptx_ir.syntax.drafts import rewritten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
     from pyptx_ir.toolchain import Assembly, Resources
@@ -50,8 +49,7 @@ class ModuleBuilder:
 
     __slots__ = (
         *("_bodies", "_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements"),
-        *("_style", "_tail"),
-        *("_unchecked", "_unfinished"),
+        *("_style", "_tail", "_unchecked", "_unfinished"),
     )
 
     param = staticmethod(parameter)
@@ -75,7 +73,7 @@ class ModuleBuilder:
         self._files: set[int] = set()
         self._labels: set[str] = set()
         self._label_scheme, self._bodies = labels, 0
-        self._labels_of(0)
+        label_names(labels, 0)
         self._defined: dict[str, Entry] = {}
         self._unfinished = Unfinished(self._statements.recorder)
 
@@ -327,7 +325,7 @@ class ModuleBuilder:
                     f"{head.name!r} has a body already", hint="another function is another m.entry"
                 )
             at = self._statements
-            labels = self._labels_of(self._bodies)
+            labels = label_names(self._label_scheme, self._bodies)
             finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked, labels=labels)
             self._bodies += 1
             at.append_globals(finished.globals)
@@ -338,10 +336,6 @@ class ModuleBuilder:
             return FunctionName.of(defined, self)
 
         return define
-
-    def _labels_of(self, function: int) -> LabelNames | None:
-        """Return what labels without names are called in a function, by its number."""
-        return None if self._label_scheme is None else label_names(self._label_scheme, function)
 
     # --- the rest ---------------------------------------------------------------------------------------
 
