@@ -293,6 +293,14 @@ STRUCTURES = (
     in_kernel('with ptx.loop("x", define_end=False):  # <-\n    ptx.trap()', "OperandError", "needs its name"),
     in_kernel("with ptx.while_(3):  # <-\n    ptx.trap()", "OperandError", "takes a predicate"),
     in_kernel("with ptx.while_(p[0]):  # <-\n    ptx.trap()", "ControlFlowError", "never changes"),
+    in_kernel("with ptx.predicated(3):  # <-\n    ptx.trap()", "OperandError", "takes a predicate"),
+    in_kernel("with ptx.predicated(r[0]):  # <-\n    ptx.trap()", "RegisterTypeError", "takes a predicate"),
+    in_kernel("with ptx.predicated(p[0]):\n    ptx.trap(pred=p[1])  # <-", "ControlFlowError", "has a guard already"),
+    in_kernel('with ptx.predicated(p[0]):\n    ptx.label("x")  # <-', "ControlFlowError", "'x' is a label"),
+    in_kernel(
+        "with ptx.predicated(p[0]):\n    with ptx.scope():  # <-\n        ptx.trap()", "ControlFlowError", "a scope"
+    ),
+    in_kernel("ptx.predicated(p[0])  # <-", "ControlFlowError", "alone does nothing"),
     in_kernel('with ptx.block("a b"):  # <-\n    ptx.trap()', "OperandError", "'a b' is no name"),
     in_kernel('with ptx.block("x"):\n    ptx.break_()  # <-', "ControlFlowError", "outside a loop"),
     in_kernel('with ptx.block("x"):\n    ptx.break_("y")  # <-', "ControlFlowError", "is named 'y'"),

@@ -42,6 +42,7 @@ _OF_PTX = [
     "while_",
     "range_",
     "block",
+    "predicated",
     "break_",
     "continue_",
     "bra",
@@ -79,7 +80,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["lead", "spelling"]): ("m.written", "ptx.written"),
     frozenset(["terminated"]): ("m.directive", "ptx.directive"),
     frozenset(["next_label", "end_label", "define_end"]): ("ptx.loop", "ptx.while_", "ptx.range_"),
-    frozenset(["end_label", "end_uniform", "define_end"]): ("ptx.elif_", "ptx.else_"),
+    frozenset(["end_label", "end_uniform", "define_end"]): ("ptx.if_", "ptx.elif_", "ptx.else_"),
     frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
     frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
 }

@@ -18,7 +18,9 @@ from pyptx_ir.syntax.nodes import Declarator, Module, Parameter
 
 def head() -> None:
     """A module begins with its head, all at once or statement by statement."""
-    m = module(version=(8, 7), target=["sm_90a", "debug"], address_size=None, unchecked=True, tail="\n\n")
+    m = module(
+        version=(8, 7), target=["sm_90a", "debug"], address_size=None, unchecked=True, tail="\n\n", labels="$L_{block}"
+    )
     m.version(8, 7)
     m.target("sm_90a", "texmode_independent")
     m.address_size(64)
@@ -124,6 +126,8 @@ def structures(p: Reg, r: RegArray) -> None:
         ptx.continue_("loop", pred=p, uniform=True)
     with ptx.elif_(p, label="next", end_label="end", end_uniform=True, define_end=False):
         ptx.break_("loop")
+    with ptx.predicated(pred=~p):
+        ptx.trap()
     with ptx.block(label="done") as done:
         assert_type(done, str)
     with ptx.loop("peeled", pred=p, start_label="middle"):

@@ -146,6 +146,6 @@ def _spoilt(claim: Claim, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None
     claim.write(printer, slots)
     page, right, wrong = printer.page, "counter=r[1]", "counter=r[6]"
     if right in page.lines[first]:
-        header, other = page.counted[page.owners[first]]
+        ((header, other),) = [each for each in page.counted.values() if right in each[0]]
         page.count(header.replace(right, wrong), other.replace(right, wrong))
         page.lines[first] = page.lines[first].replace(right, wrong)

@@ -114,6 +114,7 @@ __all__ = [
     "pmevent",
     "popc",
     "pragma",
+    "predicated",
     "prefetch",
     "prefetchu",
     "printf",
@@ -211,6 +212,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.control_flow.branches import exit_ as exit  # noqa: A004  the manual's name
     from pyptx_dsl.control_flow.kloops import kloop
     from pyptx_dsl.control_flow.loops import loop, while_
+    from pyptx_dsl.control_flow.predicated import predicated
     from pyptx_dsl.control_flow.ranges import range_
     from pyptx_dsl.instructions.address import addr, cvta, tensor_addr, unified
     from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name

@@ -201,6 +201,10 @@ class BodyPrinter:
         """Return the call of `ptx.inst` that emits an instruction."""
         return self._call(node, None if node.guard is None else self.guard(node.guard))
 
+    def unguarded(self, node: nodes.Instruction) -> Group:
+        """Return the call that emits an instruction without its guard."""
+        return self._call(node, None)
+
     def guarded(self, at: int, predicate: str) -> str:
         """Return the call that emits the instruction at a place, with an expression for its predicate."""
         return str(self._call(self.body.branch(at), predicate))

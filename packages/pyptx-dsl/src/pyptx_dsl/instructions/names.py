@@ -24,6 +24,7 @@ MODULES: dict[str, str] = {
     "instructions.compare": "selp set_ setp slct",
     "control_flow.blocks": "block break_ continue_",
     "control_flow.branches": "bra brkpt elif_ else_ exit if_ label pmevent ret trap",
+    "control_flow.predicated": "predicated",
     "instructions.convert": "cvt cvt_pack mov",
     "instructions.directives": "close_scope comment directive empty open_scope written",
     "instructions.expressions": "expr pipe scope",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
 _SEEN = "ptx.escapes.seen"
-_BLOCKS = frozenset({"if_", "elif_", "else_", "loop", "while_", "block"})
+_BLOCKS = frozenset({"if_", "elif_", "else_", "loop", "while_", "block", "predicated"})
 _LEAVES = re.compile(r"\b(return|break|continue)\b")
 _INSTEAD = {"return": "ptx.ret()", "break": "ptx.break_()", "continue": "ptx.continue_()"}
 

@@ -1,0 +1,97 @@
+"""Instructions that the same predicate guards: `with ptx.predicated(p): …` is `@p` in front of each. Manual: "@"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.control_flow.branches import predicate
+from pyptx_dsl.control_flow.rebinding import Watch
+from pyptx_dsl.errors import ControlFlowError
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.escapes import enter_block
+from pyptx_dsl.tracing.scope import Scope
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import instruction
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["predicated"]
+
+
+class PredicatedBlock:
+    """Instructions with one guard, as a context manager."""
+
+    __slots__ = ("_guard", "_promise", "_scope", "_start", "_trace", "_watch")
+
+    def __init__(self, trace: Trace, guard: nodes.Guard) -> None:
+        """Prepare the block."""
+        self._trace = trace
+        self._guard = guard
+        self._promise = trace.promise("ptx.predicated")
+        self._scope = trace.open_scope
+        self._start = 0
+        self._watch: Watch | None = None
+
+    def __enter__(self) -> None:
+        """Begin with the next instruction; nothing is emitted."""
+        enter_block(self._trace, self._promise)
+        self._scope = self._trace.open_scope
+        self._start = len(self._scope.nodes)
+        self._watch = Watch(self._trace, "ptx.predicated", repeats=False, skipped=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Guard what the block has emitted."""
+        watch, self._watch = self._watch, None
+        if kind is not None or watch is None:
+            return
+        watch.close()
+        for place in range(self._start, len(self._scope.nodes)):
+            node = self._scope.nodes[place]
+            wrong = _wrong(node)
+            if wrong is not None:
+                raise ControlFlowError(
+                    f"ptx.predicated guards instructions one by one, and {wrong}",
+                    where=self._trace.recorder.where(self._scope.sites[place]),
+                    hint="branch around it: with ptx.if_(…)",
+                )
+            if isinstance(node, nodes.Instruction):
+                self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.lead)
+
+
+def _wrong(node: object) -> str | None:
+    """Return why a statement cannot be guarded; None for what can, and for what is nothing that runs."""
+    match node:
+        case nodes.Label(name=name):
+            return f"{name!r} is a label"
+        case Scope() | nodes.Block():
+            return "this is a scope"
+        case nodes.Instruction(guard=nodes.Guard()):
+            return "this one has a guard already"
+        case nodes.Instruction(raw=str()):
+            return "this one is spelt without it"
+        case _:
+            return None
+
+
+def predicated(pred: Reg) -> PredicatedBlock:
+    """Guard each instruction of a block: `with ptx.predicated(p): …` puts `@p` in front of them, `~p` puts `@!p`.
+
+    Emits nothing itself, and no branch: what the threads do that the guard holds back is nothing. An instruction that
+    writes the predicate changes it for those behind. Offsets of addresses are computed by all threads. Raise
+    ControlFlowError for a label, a scope or another guard inside, and for a name that the block binds to another value
+    and that is read behind it.
+    """
+    trace = active("ptx.predicated")
+    (operand,) = trace.lowered((predicate(pred, "ptx.predicated"),), ())
+    match operand:
+        case tree.Negated(operand=tree.Register(name=name) | tree.Symbol(name=name)):
+            return PredicatedBlock(trace, nodes.Guard(name, negated=True))
+        case tree.Register(name=name) | tree.Symbol(name=name):
+            return PredicatedBlock(trace, nodes.Guard(name))
+        case _:
+            raise TypeError(f"{operand!r} is no predicate")

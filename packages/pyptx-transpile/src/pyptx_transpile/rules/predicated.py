@@ -1,0 +1,85 @@
+"""Instructions with the same guard behind each other: `with ptx.predicated(p):`, where that takes no more lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import spell
+from pyptx_transpile.layout import lines
+from pyptx_transpile.plan import Claim
+from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.rules.expression_trees import registers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax import nodes
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body
+
+__all__ = ["PREDICATED"]
+
+_FEWEST = 2  # instructions of a block
+_LONG = 60  # characters of PTX; the calls of shorter instructions fit on a line with their guards
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each row of instructions with one guard of which a call may be broken for it."""
+    for row in plan.unclaimed():
+        at = row.start
+        while at < row.stop:
+            end = _end(body, at, row.stop)
+            if end - at >= _FEWEST and any(len(spell(body.branch(each))) > _LONG for each in range(at, end)):
+                yield _claim(at, end)
+            at = max(end, at + 1)
+
+
+def _end(body: Body, start: int, stop: int) -> int:
+    """Return where the instructions end that have the guard of the first one, which none of them writes."""
+    guard = _guard(body, start)
+    at = start
+    while guard is not None and at < stop and _guard(body, at) == guard:
+        at += 1
+        if guard.register in {name for operand in body.branch(at - 1).operands[:1] for name in registers(operand)}:
+            break
+    return at
+
+
+def _guard(body: Body, at: int) -> nodes.Guard | None:
+    """Return the guard of an instruction of which no spelling is said, and that is no branch."""
+    node = body.instruction(at)
+    if node is None or node.opcode[0] in {"bra", "brx", "ret", "exit"} or spelling_of(body.items[at]) is not None:
+        return None
+    return node.guard
+
+
+def _claim(start: int, end: int) -> Claim:
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        indent = printer.page.indent
+        nodes = [printer.body.branch(at) for at in range(start, end)]
+        before = sum(len(list(lines(printer.called(node), indent))) for node in nodes)
+        inside = sum(len(list(lines(printer.unguarded(node), indent + 1))) for node in nodes)
+        if before < 1 + inside:
+            for at in range(start, end):
+                printer.statement(at)
+            return
+        guard = nodes[0].guard
+        with printer.page.block(f"with ptx.predicated({'' if guard is None else printer.guard(guard)})"):
+            for at, node in enumerate(nodes, start):
+                printer.deviation(at)
+                printer.page.say(printer.unguarded(node))
+
+    return Claim("predicated", start, end, write)
+
+
+PREDICATED = SugarRule(
+    name="predicated",
+    summary="instructions with the same guard behind each other",
+    before="@%p1 cp.async.cg.shared.global.L2::cache_hint [%r1+128], [%rd1+128], 16, %r2, %rd2;\n\t"
+    "@%p1 st.global.b32 [%rd3], %r3;",
+    after="with ptx.predicated(p[1]):\n    ptx.inst.cp.async_.cg.shared.global_.L2__cache_hint("
+    "ptx.addr(r[1], 128), ptx.addr(rd[1], 128), 16, r[2], rd[2])\n    ptx.inst.st.global_.b32(ptx.addr(rd[3]), r[3])",
+    find=find,
+)
