@@ -259,3 +259,83 @@ def test_what_is_left_of_too_few_calls_is_no_function() -> None:
 
 def test_the_same_text_gives_the_same_functions() -> None:
     assert transpile(SEVERAL, RULES).text == transpile(SEVERAL, [replace(rule) for rule in RULES[1:]]).text
+
+
+# --- functions and loops ------------------------------------------------------------------------------
+
+
+def epilogue(*places: tuple[int, int, int]) -> str:
+    """Return turns of one shape, as many as each place has, with something of its own in front of each place."""
+    found: list[str] = []
+    for number, (count, register, address) in enumerate(places):
+        found.append(f"{OTHERS[number]} %r1, %r2;\n")
+        for turn in range(count):
+            at = register + 6 * turn
+            found += [
+                f"cvt.rn.bf16x2.f32 %r{at + k}, %f{8 * turn + 2 * k + 1}, %f{8 * turn + 2 * k};\n" for k in range(4)
+            ]
+            found += [f"popc.b32 %r{at + 4}, %r{at};\nbrev.b32 %r{at + 5}, %r{at + 4};\n"]
+            vector = ", ".join(f"%r{at + k}" for k in range(4))
+            found += [f"st.shared.v4.b32 [%r0+{address + 32 * turn}], {{{vector}}};\nbar.sync {at};\n"]
+    return "".join(found)
+
+
+def test_what_loops_have_in_common_is_a_function_that_their_turns_call() -> None:
+    source = module(epilogue((3, 4, 0), (5, 28, 512), (4, 60, 1024)))
+    done = transpile(source, RULES)
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+    assert done.applied["function"] == 3 + 5 + 4
+    (kernel,) = (node for node in ast.parse(done.text).body if isinstance(node, ast.FunctionDef) and node.name == "k0")
+    loops = [ast.unparse(node) for node in kernel.body if isinstance(node, ast.For)]
+    assert len(loops) == 3
+    assert all(loop.splitlines()[1].startswith("    popc(r[") for loop in loops)
+
+
+def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
+    source = module(epilogue((3, 4, 0), (5, 28, 512), (4, 60, 1024)))
+    done = transpile(source, broken("function", 4))
+    assert {one.rule for one in done.withdrawn} == {"function"}
+    assert done.applied["function"] < 3 + 5 + 4
+    assert rebuilt(done.text) == source
+
+
+def broken(name: str, site: int) -> list[SugarRule]:
+    """Return the rules, of which one says something else at one of its sites."""
+
+    def find_in(rule: SugarRule) -> Callable[[Body, Plan], Iterator[Claim]]:
+        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+            for number, claim in enumerate(rule.find(body, plan)):
+                yield replace(claim, write=doubled(claim)) if number == site else claim
+
+        return find
+
+    def doubled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+            claim.write(printer, slots)
+            claim.write(printer, slots)
+
+        return write
+
+    return [replace(rule, find=find_in(rule)) if rule.name == name else rule for rule in RULES]
+
+
+def test_a_vector_that_is_a_parameter_is_no_operand_that_a_call_returns() -> None:
+    vector = "{{%r{0}, %r{1}, %r{2}, %r{3}}}"
+    copies = [
+        f"add.s64 %rd{n}, %rd0, 16;\nbar.sync 0;\nmembar.gl;\n"
+        f"ld.global.v4.u32 {vector.format(*range(n, n + 4))}, [%rd{n}];\n"
+        f"st.shared.v4.u32 [%r9], {vector.format(*range(n, n + 4))};\n"
+        for n in (11, 25, 37, 52)
+    ]
+    source = module("".join(f"{OTHERS[at]} %r1, %r2;\n{copy}" for at, copy in enumerate(copies)))
+    done = transpile(source, RULES)
+    assert done.applied["function"] == len(copies), done.text
+    (function,) = (
+        node for node in ast.parse(done.text).body if isinstance(node, ast.FunctionDef) and node.name != "k0"
+    )
+    *_, load, store = (ast.unparse(each) for each in function.body)
+    assert load.startswith("ptx.inst.ld.global_.v4.u32(d_2, ")
+    assert store.startswith("ptx.inst.st.shared.v4.u32(")
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source

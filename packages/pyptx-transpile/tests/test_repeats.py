@@ -214,3 +214,29 @@ def test_a_wrong_loop_is_withdrawn_and_its_turns_are_statements_again(right: str
     assert [one.rule for one in done.withdrawn] == ["repeat"]
     assert done.text.count("-ptx.inst.ld.f32(..., ") == 4
     assert rebuilt(done.text) == negated()
+
+
+def loads(count: int) -> str:
+    """Return loads from places that have nothing in common."""
+    numbers = [(7 * at * at + 3 * at) % 97 for at in range(count)]
+    return module(*[f"ld.shared.b32 %r{at + 200}, [%r{one}+{4096 + one * one}]" for at, one in enumerate(numbers)])
+
+
+@pytest.mark.parametrize("count", [10, 24, 60, 97])
+def test_a_table_never_takes_more_lines_than_it_saves(count: int) -> None:
+    done = transpile(loads(count), RULES)
+    assert body_of(done.text).count("\n") <= count
+    assert rebuilt(done.text) == loads(count)
+
+
+@pytest.mark.parametrize(("steps", "loops"), [((1, 2, 30, 50), True), ((1, 2, 30, 50, 7), False)])
+def test_two_turns_that_differ_in_many_steps_are_none(steps: tuple[int, ...], loops: bool) -> None:  # noqa: FBT001  a parameter
+    names = ("not", "cnot", "brev", "popc", "clz")
+    turns = [
+        f"{name}.b32 %r{100 + turn * step}, %r{300 + turn * step}"
+        for turn in range(2)
+        for name, step in zip(names, steps, strict=False)
+    ]
+    done = transpile(module(*turns), RULES)
+    assert ("for i in range(2):" in done.text) is loops
+    assert rebuilt(done.text) == module(*turns)

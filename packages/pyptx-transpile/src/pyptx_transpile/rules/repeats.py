@@ -31,6 +31,7 @@ __all__ = ["REPEAT"]
 _LONGEST = 64  # items of one turn
 _CANDIDATES = 5  # lengths of a turn that are tried at one place
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # lines of Python
+_MOST_STEPS_OF_TWO = 4  # different ones, from one turn to the only other: more are as they happen to be
 _FEW = 4  # turns that are looked at first; more are where these have few tables
 _OPEN, _CLOSE = 1, 2  # the shapes of braces
 # The number of a register, of one that stands for others in a function, and a literal that stands by itself.
@@ -264,6 +265,8 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
         saved = one.length * (turns - 1) - 1 - len(tables)
         least = _LEAST_SAVED_BY_TABLES if tables else _LEAST_SAVED
         if turns < 2 or len(tables) > MOST_TABLES or saved < least:
+            continue
+        if turns == 2 and len({column[1] - column[0] for column in columns}) > _MOST_STEPS_OF_TWO:
             continue
         saved -= lines_of_table(list(tables)) if tables else 0
         if saved >= least:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
 _WIDEST_TABLE = 80  # columns
+_BLOCKS = 3  # around a loop, by estimate
 _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """What counts the turns of a loop, and what its tables are called, by the number of loops around it."""
@@ -151,8 +152,9 @@ def _values(columns: Sequence[tuple[int, ...]]) -> Group:
 
 
 def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
-    """Return how many lines a `for` over some columns has besides its first."""
-    return sum(1 for _ in lines(_values(columns), 1, "for i, (t, u) in ", ":")) - 1
+    """Return how many lines a `for` over some columns has besides its first, inside of some blocks."""
+    over = call("enumerate", [_values(columns)])
+    return sum(1 for _ in lines(over, _BLOCKS, "for i, (t, u) in ", ":")) - 1
 
 
 def stepped(column: Sequence[int]) -> int:
