@@ -19,6 +19,7 @@ from pyptx_transpile.rules.parameters import PARAMETER
 from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
+from pyptx_transpile.rules.shared_places import PLACE
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.waits import WAIT
 
@@ -27,5 +28,5 @@ if TYPE_CHECKING:
 
 RULES: tuple[SugarRule, ...] = (
     *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
-    *(PARAMETER, REPEAT, FUNCTION, FRAGMENT, REGISTER, EXPRESSION, NESTED),
+    *(PARAMETER, REPEAT, FUNCTION, FRAGMENT, REGISTER, EXPRESSION, NESTED, PLACE),
 )
