@@ -75,7 +75,7 @@ PLACE = SugarRule(
     summary="names for registers that hold an address in shared memory",
     before=".shared .b8 tile[64];\n\tmov.u32 %r1, tile;\n\tbar.sync 0;\n\tst.shared.b32 [%r1], %r2;"
     "\n\tst.shared.b32 [%r1+4], %r3;",
-    after="tile_base = ptx.inst.mov.u32(r[1], tile)\nptx.inst.bar.sync(0)\nptx.inst.st.shared.b32(ptx.addr(tile_base), r[2])\n"
-    "ptx.inst.st.shared.b32(ptx.addr(tile_base, 4), r[3])",
+    after="tile_base = ptx.inst.mov.u32(r[1], tile)\nptx.inst.bar.sync(0)\n"
+    "ptx.inst.st.shared.b32(ptx.addr(tile_base), r[2])\nptx.inst.st.shared.b32(ptx.addr(tile_base, 4), r[3])",
     find=find,
 )
