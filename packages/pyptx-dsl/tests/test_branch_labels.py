@@ -351,23 +351,42 @@ def test_a_named_if_is_left_from_any_depth() -> None:
     ]
 
 
-def test_an_if_behind_its_end_or_without_a_name_cannot_be_left() -> None:
+def test_an_if_behind_its_end_cannot_be_left_and_has_no_next_turn() -> None:
     def behind(p: RegArray, _: RegArray) -> None:
         with ptx.if_(p[1], label="done"):
             note(1)
         ptx.break_("done")
 
-    def unnamed(p: RegArray, _: RegArray) -> None:
-        with ptx.if_(p[1]):
-            ptx.break_("$L_else_0")
-
     def again(p: RegArray, _: RegArray) -> None:
         with ptx.if_(p[1], label="done"):
             ptx.continue_("done")
 
-    for body, message in ((behind, "named 'done'"), (unnamed, "named"), (again, "which runs once")):
+    for body, message in ((behind, "named 'done'"), (again, "which runs once")):
         with pytest.raises(ControlFlowError, match=message):
             built(body).ptx()
+
+
+def test_each_block_says_what_label_break_takes() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.loop(pred=p[1]) as outer, ptx.while_(p[1], guard=p[2]) as inner:
+            with ptx.if_(p[1]) as done:
+                ptx.break_(done, pred=p[2])
+                ptx.break_(outer, pred=p[3])
+            with ptx.elif_(p[2]):
+                ptx.continue_(inner, pred=p[3])
+            with ptx.else_() as ended:
+                ptx.break_(ended, pred=p[3])
+                note(1)
+            note(2)
+            ptx.inst.not_.pred(p[1], p[1])
+
+    assert statements(body) == [
+        *("$L_loop_0:", "@!%p2 bra $L_end_0;", "$L_while_0:", "@!%p1 bra $L_else_0;"),
+        *("@%p2 bra $L_done_0;", "@%p3 bra $L_end_1;", "bra $L_done_0;"),
+        *("$L_else_0:", "@!%p2 bra $L_else_1;", "@%p3 bra $L_next_0;", "bra $L_done_0;"),
+        *("$L_else_1:", "@%p3 bra $L_done_0;", "st.local.u32 [0], 1;", "$L_done_0:", "st.local.u32 [0], 2;"),
+        *("not.pred %p1, %p1;", "$L_next_0:", "@%p1 bra $L_while_0;", "$L_end_0:", "@%p1 bra $L_loop_0;", "$L_end_1:"),
+    ]
 
 
 def test_an_unnamed_break_leaves_the_loop_and_no_block() -> None:

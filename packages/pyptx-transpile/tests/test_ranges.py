@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
 import pytest
 
 from pyptx_transpile import transpile
+from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.table import RULES
 
 from .test_proof import rebuilt
 from .test_rules import module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Claim, Plan, Slot
+    from pyptx_transpile.rows import Body
 
 COUNTED = {
     "a number of turns": ("mov.b32 %r1, 0;", "add.s32 %r1, %r1, 1", "setp.ne.s32 %p1, %r1, 8", "", "0, 8"),
@@ -78,4 +90,62 @@ def test_a_range_that_has_no_room_in_a_line_is_a_loop() -> None:
     )
     done = transpile(source, RULES)
     assert f'    ptx.inst.mov.b32(r[1], 0)\n    with ptx.loop("{label}", pred=p[1]):\n' in done.text
+    assert "counted" not in done.text
     assert rebuilt(done.text) == source
+
+
+TWICE = """mov.b32 %r1, 0;
+$L__BB0_1:
+	mov.b32 %r2, 8;
+$L__BB0_2:
+	add.s32 %r3, %r1, %r2;
+	mul.lo.s32 %r4, %r3, %r1;
+	add.s32 %r2, %r2, -1;
+	setp.gt.s32 %p2, %r2, 0;
+	@%p2 bra $L__BB0_2;
+	add.s32 %r1, %r1, 1;
+	setp.ne.s32 %p1, %r1, 8;
+	@%p1 bra $L__BB0_1;
+	mov.b32 %r5, %r1;"""
+
+
+def test_counters_have_names_inside_their_loops() -> None:
+    done = transpile(module(TWICE), [rule for rule in RULES if rule.name in {"range", "label"}])
+    for line in (
+        "    for i in counted(0, 8, counter=r[1], pred=p[1]):",
+        "        for j in counted_2(8, 0, -1, counter=r[2], pred=p[2]):",
+        "            ptx.inst.add.s32(r[3], i, j)",
+        "            ptx.inst.mul.lo.s32(r[4], r[3], i)",
+        "    ptx.inst.mov.b32(r[5], r[1])",
+    ):
+        assert f"\n{line}\n" in done.text
+    assert rebuilt(done.text) == module(TWICE)
+
+
+@pytest.mark.parametrize("body", ["not.b32 %r1, %r1;", "not.b32 %r3, %r4;"], ids=["written", "not read"])
+def test_a_counter_that_is_written_or_not_read_has_no_name(body: str) -> None:
+    source = module(f"$L__BB0_1:\n\t{body}\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;")
+    done = transpile(source, RULES)
+    assert "for _ in counted(r[1], 8, counter=r[1], pred=p[1]):" in done.text
+    assert rebuilt(done.text) == source
+
+
+def test_a_loop_that_counts_in_another_register_is_withdrawn_alone() -> None:
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for claim in RANGE.find(body, plan):
+            yield replace(claim, write=partial(_spoilt, claim))
+
+    rules = [replace(rule, find=find) if rule is RANGE else rule for rule in RULES]
+    done = transpile(module(TWICE), rules)
+    assert [(one.rule, one.statement) for one in done.withdrawn] == [("range", "mov.b32 %r1, 0;")]
+    assert rebuilt(done.text) == module(TWICE)
+
+
+def _spoilt(claim: Claim, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+    first = len(printer.page.lines)
+    claim.write(printer, slots)
+    page, right, wrong = printer.page, "counter=r[1]", "counter=r[6]"
+    if right in page.lines[first]:
+        header, other = page.counted[page.owners[first]]
+        page.count(header.replace(right, wrong), other.replace(right, wrong))
+        page.lines[first] = page.lines[first].replace(right, wrong)

@@ -9,6 +9,7 @@ import pytest
 from pyptx_transpile import transpile
 from pyptx_transpile.mangled import plain
 from pyptx_transpile.rules.forms import FORM
+from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.table import RULES
@@ -24,7 +25,7 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-NAMINGS = (NAMES, SPECIAL, FORM)  # they claim no statements
+NAMINGS = (NAMES, SPECIAL, FORM, LABEL)  # they claim no statements
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in NAMINGS], ids=lambda rule: rule.name)
@@ -56,6 +57,17 @@ def test_special_registers_are_functions_where_the_rule_is_used() -> None:
     source = module(SPECIAL.before)
     assert SPECIAL.after in transpile(source, (SPECIAL,)).text
     assert 'ptx.inst.mov.u32(r[1], "%tid.x")' in transpile(source).text
+
+
+def test_labels_that_are_called_by_their_places_have_no_names() -> None:
+    source = module(LABEL.before)
+    done = transpile(source, RULES)
+    assert textwrap.indent(LABEL.after, "    ") in done.text
+    assert 'labels="$L__BB{function}_{block}"' in done.text
+    assert rebuilt(done.text) == source
+    named = transpile(source, [rule for rule in RULES if rule is not LABEL]).text
+    assert 'with ptx.if_(~p[1], label="$L__BB0_2"):' in named
+    assert "labels=" not in named
 
 
 def test_names_are_variables_where_they_are_known() -> None:
@@ -128,8 +140,10 @@ SHAPES = {
     ),
     "out of the first way": (
         "@%p1 bra $L1;\n\t@%p2 bra $L3;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\tmov.b32 %r1, 2;\n$L3:",
-        'with ptx.if_(~p[1], label="$L1", end_label="$L3"):|ptx.break_("$L3", pred=p[2])|'
-        "with ptx.else_(end_uniform=True):",
+        (
+            'with ptx.if_(~p[1], label="$L1", end_label="$L3"):|ptx.break_("$L3", pred=p[2])|'
+            "with ptx.else_(end_uniform=True):"
+        ),
     ),
     "shared join": (
         "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@!%p2 bra $L1;\n\tmov.b32 %r1, 2;\n$L1:",

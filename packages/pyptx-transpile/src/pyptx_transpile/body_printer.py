@@ -17,14 +17,16 @@ from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.values import Values, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from pyptx_transpile.layout import Expression, Group
     from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Key, Plan, Slot
+    from pyptx_transpile.plan import Claim, Key, Plan, Slot
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
+_COUNTERS = ("i", "j", "m")  # of loops that count
 _LONG = 80  # characters; what is shorter reads better as it is
 _LONGEST = 4_000  # characters of a spelling that is written as it is
 
@@ -51,6 +53,12 @@ class BodyPrinter:
         self.registers, self._naming = registers, naming
         self.values = Values(registers, special=naming.special)
         self._plan = plan
+        self._unnamed = plan.unnamed() if naming.numbered else frozenset[int]()
+        claims = plan.claims() if self._unnamed else ()
+        self._left = {claim.leave for claim in claims if claim.leave is not None}
+        self._labels: dict[Claim, str] = {}
+        self._counters: dict[Claim, str] = {}
+        self._variables: dict[tuple[str, ...], list[str]] = {}
 
     def print(self) -> None:
         """Print all of the body."""
@@ -119,6 +127,45 @@ class BodyPrinter:
         self.registers.leave()
         if not block:
             self.page.line("ptx.close_scope()")
+
+    # --- labels -------------------------------------------------------------------------------------------
+
+    def label(self, keyword: str, at: int) -> list[str]:
+        """Return the argument that names the label at a place, none if it needs no name."""
+        return [] if at in self._unnamed else [f"{keyword}={quoted(self.body.label(at))}"]
+
+    def block(self, header: Expression, label: int) -> AbstractContextManager[None]:
+        """Print a block of the claim that is printed, which may give the label behind it a variable used inside."""
+        claim = self.page.owner
+        bound = self._bound(claim) if claim is not None and claim in self._left and label in self._unnamed else ""
+        return self.page.block(header, behind=bound and f" as {bound}")
+
+    def _bound(self, claim: Claim) -> str:
+        self._labels[claim] = self._variable(claim, (claim.binds,), self._labels)
+        return self._labels[claim]
+
+    def counter(self) -> str:
+        """Return a variable for the counter of the loop that is printed, which loops beside it may have, too."""
+        claim = self.page.owner
+        if claim is None:
+            raise TypeError("a loop is a claim's")
+        self._counters[claim] = self._variable(claim, _COUNTERS, self._counters)
+        return self._counters[claim]
+
+    def _variable(self, claim: Claim, wanted: tuple[str, ...], held: Mapping[Claim, str]) -> str:
+        """Return a variable that nothing around a claim has, the first of those wanted that is free."""
+        used = {held[each] for each in self._plan.around(claim.start) if each in held}
+        known = self._variables.setdefault(wanted, [])
+        name = next((name for name in known if name not in used), None)
+        if name is None:
+            name = self.registers.variable(next(filter(self.registers.is_free, wanted), wanted[-1]))
+            self.registers.reserve(name)
+            known.append(name)
+        return name
+
+    def behind(self, claim: Claim, at: int) -> str:
+        """Return what names the label at a place, which is behind what a claim opens."""
+        return self._labels[claim] if at in self._unnamed else quoted(self.body.label(at))
 
     # --- statements -----------------------------------------------------------------------------------
 

@@ -11,15 +11,17 @@ from pyptx_ir.syntax import nodes
 from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
 from pyptx_transpile.declarations import constant, function, kind, texts, variable
 from pyptx_transpile.forms import form_lines, named_forms
+from pyptx_transpile.label_schemes import label_scheme
 from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
 from pyptx_transpile.long_files import MOST_LINES, hold_in_text
 from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
 from pyptx_transpile.outlined import called
 from pyptx_transpile.page import Page
+from pyptx_transpile.plan import Plan
 from pyptx_transpile.rows import Row, spelling_of
 from pyptx_transpile.sections import data_calls
-from pyptx_transpile.signatures import definition
+from pyptx_transpile.signatures import declared_functions, definition
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Claim, Constant, Plan
+    from pyptx_transpile.plan import Claim, Constant
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
@@ -84,6 +86,8 @@ class Printed:
     foot: str
     opening: str
     """The end of the head, behind its imports: the style, and the call that begins the module."""
+    numbered: bool
+    """Whether labels have no names, so that what is wrong somewhere may give those behind it other ones."""
 
     def text(self) -> str:
         """Return the file."""
@@ -117,7 +121,7 @@ class ModulePrinter:
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
         self._symbols = Symbols(_banks(row))
-        self._functions = _functions(row, self._symbols, kernel_name, naming)
+        self._functions = declared_functions(row, self._symbols, kernel_name, naming)
         self._naming = replace(naming, forms=self._forms()) if forms else naming
 
     def names(self) -> list[str]:
@@ -129,13 +133,18 @@ class ModulePrinter:
         self._symbols.variables |= set(found.values())
         return found
 
-    def printed(self, plans: Mapping[int, Plan], progress: Progress | None = None) -> Printed:
-        """Return the file; `plans` are those of the bodies, by where they start."""
+    def printed(self, plans: Mapping[int, Plan], progress: Progress | None = None, *, numbered: bool = True) -> Printed:
+        """Return the file; `plans` are those of the bodies, by where they start.
+
+        Labels that are called by their places have no names if they are `numbered`, and the printer's naming says so.
+        """
+        naming = self._naming if numbered else replace(self._naming, numbered=False)
+        numbered = naming.numbered and any(map(Plan.unnamed, plans.values()))
         helpers = list(called(plans))
         self._symbols.variables |= {helper.name for helper in helpers}
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
-            body.start - 2: self._definition(body.start - 2, body, plans[body.start]) for body in found
+            body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
         }  # first: the variables that they use have names
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items
@@ -157,16 +166,18 @@ class ModulePrinter:
         claims = [claim for plan in _all(plans) for claim in plan.claims()]
         if any("SPELLING" in claim.constants for claim in claims):
             parts.insert(0, self._spelling())
-        if shared := {constant.name: constant for claim in claims for constant in claim.shared}:
+        if shared := _used({constant.name: constant for claim in claims for constant in claim.shared}, parts):
             parts.insert(0, _assigned(shared))
-        if self._naming.forms:
-            parts.insert(0, Part(_lines(form_lines(self._naming.forms))))
+        called_ = _mentioned([line for part in parts for line in part.page.lines], self._naming.forms.values())
+        if forms := {form: name for form, name in self._naming.forms.items() if name in called_}:
+            parts.insert(0, Part(_lines(form_lines(forms))))
         is_long = sum(len(part.page.lines) for part in parts) > MOST_LINES
         for part in parts if is_long else ():
             if part.body is not None:
                 hold_in_text(part.page, part.header)
-        opening = self._opening()
-        return Printed(self._head(parts, _OF_TEXTS if is_long else "") + opening, tuple(parts), self._foot(), opening)
+        opening = self._opening(numbered=numbered)
+        head = self._head(parts, _OF_TEXTS if is_long else "") + opening
+        return Printed(head, tuple(parts), self._foot(), opening, numbered)
 
     def _spelling(self) -> Part:
         page = Page()
@@ -226,7 +237,7 @@ class ModulePrinter:
         helper.write(page, self._naming)
         return Part(page, helper=helper)
 
-    def _definition(self, at: int, body: Body, plan: Plan) -> Part:
+    def _definition(self, at: int, body: Body, plan: Plan, naming: Naming) -> Part:
         page, items = Page(), self.row.items
         node = items[at].node
         if not isinstance(node, nodes.Function):
@@ -245,7 +256,7 @@ class ModulePrinter:
             if said is not None:
                 page.line(f'"""C++: {said}."""')
             header = len(page.lines)
-            BodyPrinter(body, plan, page, registers, self._naming).print()
+            BodyPrinter(body, plan, page, registers, naming).print()
         return Part(page, body, plan, header=header)
 
     # --- around the parts -------------------------------------------------------------------------------
@@ -273,10 +284,10 @@ class ModulePrinter:
         page.line("")
         return page.text()
 
-    def _opening(self) -> str:
+    def _opening(self, *, numbered: bool) -> str:
         page = Page()
         page.say(_style(self._style), before="STYLE = ")
-        page.say(self._module(), before="module = ")
+        page.say(self._module(numbered=numbered), before="module = ")
         return page.text()
 
     def _summary(self) -> Iterator[str]:
@@ -287,7 +298,7 @@ class ModulePrinter:
         what = f"{len(kernels)} kernels" if len(kernels) != 1 else f"The kernel {kernels[0]}"
         yield f'"""{what} for {target}, as pyptx-transpile printed PTX: `module.ptx()` is the text, byte for byte."""'
 
-    def _module(self) -> Group:
+    def _module(self, *, numbered: bool) -> Group:
         arguments: list[Expression] = []
         if self._begin():
             version, target, size = (item.node for item in self.row.items[:3])
@@ -298,6 +309,8 @@ class ModulePrinter:
                 arguments.append(keyword("target", names[0] if len(names) == 1 else listed(names)))
             if isinstance(size, nodes.AddressSize) and size.bits != 64:
                 arguments.append(f"address_size={size.bits}")
+        if numbered:
+            arguments.append(f"labels={quoted(self.row.derived(label_scheme) or '')}")
         if self._unchecked:
             arguments.append("unchecked=True")
         if self._tail is not None:
@@ -314,6 +327,13 @@ def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Return the texts that lines have somewhere."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
+
+
+def _used(constants: Mapping[str, Constant], parts: Iterable[Part]) -> dict[str, Constant]:
+    """Return the constants that something of the file calls, or takes an attribute of."""
+    texts = {f"{name}{sign}" for name in constants for sign in "(."}
+    found = _mentioned((line for part in parts for line in part.page.lines), texts) if texts else texts
+    return {name: constant for name, constant in constants.items() if not found.isdisjoint((f"{name}(", f"{name}."))}
 
 
 def _lines(lines: Iterable[str]) -> Page:
@@ -342,31 +362,6 @@ def _banks(row: Row) -> set[str]:
     """Return the names that registers of functions are called by in Python."""
     declared = [item.node for item in row.items if isinstance(item.node, nodes.RegisterDeclaration)]
     return {identifier(each.name) for node in declared for each in node.names}
-
-
-def _functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
-    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel.
-
-    `symbols` learn them, and those of variables and of functions that are defined elsewhere.
-    """
-    found: dict[int, str] = {}
-    kernels = sum(item.name == ".entry" and item.kind == "Function" for item in row.items)
-    for at, item in enumerate(row.items):
-        if isinstance(item.node, nodes.Function) and item.node.body is not None:
-            wanted = naming.of(item.node.name)
-            if kernel_name is not None and item.name == ".entry":
-                wanted, kernel_name = kernel_name, None
-            only = kernels == 1 and item.name == ".entry"
-            found[at] = symbols.declare(item.node.name, at, wanted, only=only)
-    for at, item in enumerate(row.items):
-        match item.node:
-            case nodes.Function(name=name, body=None):
-                symbols.declare(name, at, naming.of(name))
-            case nodes.Variable(declarators=(nodes.Declarator(name=name, count=None), *_)) if item.depth == 0:
-                symbols.declare(name, at, naming.of(name))
-            case _:
-                pass
-    return found
 
 
 def _natural(name: str) -> list[object]:

@@ -25,7 +25,7 @@ RESERVED = frozenset(
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
         *("counted", "counted_2", "counted_3"),
         *("descriptor", "descriptor_2", "descriptor_3"),
-        *("ring", "ring_2", "ring_3", "advance", "advance_2", "advance_3"),
+        *("barrier_ring", "barrier_ring_2", "barrier_ring_3", "next_stage", "next_stage_2", "next_stage_3"),
     }
 )
 _TAKEN = RESERVED | BY_NAME.keys() | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
@@ -48,11 +48,13 @@ def identifier(name: str, *taken: Container[str]) -> str:
 class Naming:
     """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them.
 
-    `forms` are the names that stand for long forms of instructions, by their opcodes.
+    `forms` are the names that stand for long forms of instructions, by their opcodes. Labels are `numbered`
+    where those that are called by their places have no names.
     """
 
     demangled: bool = False
     special: bool = False
+    numbered: bool = False
     forms: Mapping[tuple[str, ...], str] = field(default_factory=dict["tuple[str, ...]", str])
 
     def of(self, name: str) -> str:
@@ -136,6 +138,10 @@ class Registers:
         self._variables[-1].add(variable)
         return variable
 
+    def is_free(self, variable: str) -> bool:
+        """Tell whether nothing in this scope has the name of a variable."""
+        return identifier(variable, self._symbols.variables, *self._variables) == variable
+
     def hold(self, name: str, expression: str) -> None:
         """Let a name of the function be an expression, whatever it is that it names."""
         self._banks[-1][name] = expression, None
@@ -147,6 +153,16 @@ class Registers:
         self._named[held] = variable
         self._forget()
         return variable
+
+    @contextmanager
+    def called(self, register: str, variable: str) -> Generator[None]:
+        """Let a register have a variable meanwhile."""
+        before = dict(self._named)
+        self._named[register] = variable
+        self._forget()
+        yield
+        self._named = before
+        self._forget()
 
     def vector(self, elements: tuple[Operand, ...]) -> str | None:
         """Return the variable that the registers of a vector have together; None if they have none."""

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
-    `folded` are the claims that say in one text what others claim in each of their turns; `bound` has, by the claim
-    that gives a name to what a call returns, the assignment that does so without the call.
+    `folded` are the claims that say in one text what others claim in each of their turns. By the claim that gives
+    names, `bound` has these and what they should be given, where that is what a call returns, and `counted` the header
+    of a loop that gives one to its counter, with another one that does so whatever it counts in.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
@@ -27,7 +28,8 @@ class Page:
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
         self.folded: set[Claim] = set()
-        self.bound: dict[Claim, str] = {}
+        self.bound: dict[Claim, list[tuple[str, str]]] = {}
+        self.counted: dict[Claim, tuple[str, str]] = {}
         self.indent = indent
         self.owner: Claim | None = owner
 
@@ -57,24 +59,42 @@ class Page:
     def bind(self, name: str, said: Expression, element: str) -> None:
         """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
         self.say(said, f"{name} = ")
-        self._bind(f"{name} = {element}")
+        self._bind([(name, element)])
 
-    def bind_within(self, said: Expression, assignments: str) -> None:
-        """Print a call in which arguments give names to themselves, and note the assignments that do the same."""
+    def bind_within(self, said: Expression, bound: Sequence[tuple[str, str]]) -> None:
+        """Print a call in which arguments give names to themselves, and note these and what they should be given."""
         self.say(said)
-        self._bind(assignments)
+        self._bind(bound)
 
-    def _bind(self, assignments: str) -> None:
+    def _bind(self, bound: Sequence[tuple[str, str]]) -> None:
         if self.owner is not None:
-            before = self.bound.get(self.owner)
-            self.bound[self.owner] = "; ".join([*([] if before is None else [before]), assignments])
+            self.bound.setdefault(self.owner, []).extend(bound)
 
-    def without_returns(self) -> list[str]:
-        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself."""
+    def count(self, header: str, other: str) -> None:
+        """Note how a loop whose counter has a name begins, and how it does whatever it counts in."""
+        if self.owner is not None:
+            self.counted[self.owner] = header, other
+
+    def naming(self) -> list[Claim]:
+        """Return the claims that give names to registers."""
+        return [*self.bound, *self.counted]
+
+    def without_returns(self, checked: str) -> list[str]:
+        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself.
+
+        A function that is called `checked` is handed the number of the claim that gives a name, what it gives that to,
+        and what it should; it returns the latter.
+        """
         found = list(self.lines)
         last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
-        for claim, assignment in self.bound.items():
-            found[last[claim]] += f"; {assignment}"
+        for number, (claim, names) in enumerate(self.bound.items()):
+            for name, element in names:
+                found[last[claim]] += f"; {name} = {checked}({number}, {name}, {element})"
+        for claim, (header, other) in self.counted.items():
+            at = self.owners.index(claim)
+            while found[at].lstrip(" ") != header:
+                at = self.owners.index(claim, at + 1)
+            found[at] = found[at].replace(header, other)
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:

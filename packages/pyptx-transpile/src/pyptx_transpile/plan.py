@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_transpile.errors import RuleError
+from pyptx_transpile.label_schemes import expected_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -45,6 +46,9 @@ class Claim:
     `exits` at which label the code behind it begins, if `ptx.break_` may go there. `helper` is the function that it
     calls; then what other claims say of these items is left out. A claim that `repeats` has turns for inner slices,
     which one text says: claims inside are left out unless each turn has its own, of one rule, and `like` each other.
+
+    `labels` are those that it defines, and `jumps` the branches that it says, without a name if the label needs none.
+    Such a label may have a variable, much as `binds` says, for the claims that it is what they `leave`.
     """
 
     rule: str
@@ -61,6 +65,10 @@ class Claim:
     helper: Helper | None = None
     repeats: bool = False
     like: Hashable = None
+    labels: tuple[int, ...] = ()
+    jumps: tuple[int, ...] = ()
+    binds: str = ""
+    leave: Claim | None = None
 
     @property
     def key(self) -> Key:
@@ -137,6 +145,7 @@ class Plan:
         self.calls = calls
         self.unrolled: frozenset[Key] = frozenset()
         """The claims that print turn by turn what they repeat."""
+        self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._withdrawn = withdrawn
 
@@ -208,6 +217,20 @@ class Plan:
     def settle(self) -> None:
         """Leave out the claims inside of turns that not all turns have."""
         _settle(self.root)
+        self._unnamed = None
+
+    def unnamed(self) -> frozenset[int]:
+        """Return the places of the labels that no claim has to name: what is called by its place, and its branches."""
+        if self._unnamed is None:
+            expected = expected_labels(self.body)
+            defined, said = set[int](), set[int]()
+            for claim in self.claims() if expected else ():
+                defined.update(claim.labels)
+                said.update(claim.jumps)
+            self._unnamed = frozenset(
+                at for at in expected & defined if all(jump.at in said for jump in self.body.jumps_to(at))
+            )
+        return self._unnamed
 
     def outermost(self, place: int, beside: int) -> int | None:
         """Return where what has the item at `place` starts, in the slot that has the item `beside`; None outside it."""

@@ -42,6 +42,7 @@ Faults: TypeAlias = "dict[int, dict[Claim, str]]"
 Owned: TypeAlias = "list[tuple[Claim | None, Item]]"
 
 _HEAD = "<printed>"
+_CHECKED = "_checked_"  # no name of the file: those of registers begin with a letter
 
 
 class Proof:
@@ -52,6 +53,8 @@ class Proof:
         self._row, self._style, self._progress = row, style, progress
         self._raising: set[Helper] = set()
         self._by_returns = True
+        self._others: dict[int, list[Claim]] = {}
+        """The claims that give names to others than they should, by the starts of their bodies."""
 
     def faults(self, printed: Printed) -> Faults:
         """Run a file; return the claims that are wrong. Raise ProofError if something else is.
@@ -59,7 +62,8 @@ class Proof:
         What uses a name is wrong where the claim that gives it is. So a file with names that is wrong is run again in
         another way: then each claim is right or wrong by itself, and if all are right, what calls return is not.
         """
-        bound = {part.body.start: part.page.bound for part in printed.parts if part.body and part.page.bound}
+        bound = {part.body.start: part.page.naming() for part in printed.parts if part.body}
+        bound = {start: claims for start, claims in bound.items() if claims}
         found: Faults = {start: {} for start in bound}
         try:
             found = self._faults(printed)
@@ -69,12 +73,18 @@ class Proof:
         if not bound or not found:
             return found
         try:
-            self._by_returns = False
+            self._by_returns, self._others = False, {}
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        names = {start: bound[start] for start in found if start in bound} or bound
+        names = self._others or {start: list(bound[start]) for start in found if start in bound} or bound
         return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
+
+    def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
+        """Return what a claim of a part should give a name to; keep the claim if that is something else."""
+        if part.body is not None and repr(given) != repr(wanted):
+            self._others.setdefault(part.body.start, []).append(list(part.page.bound)[number])
+        return wanted
 
     def _faults(self, printed: Printed) -> Faults:
         names: dict[str, object] = {**BY_NAME, "partial": partial, "ptx": ptx, "reg": reg}
@@ -118,7 +128,8 @@ class Proof:
 
     def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
         """Run a part; return what it raises."""
-        lines = part.page.lines if self._by_returns else part.page.without_returns()
+        lines = part.page.lines if self._by_returns else part.page.without_returns(_CHECKED)
+        names[_CHECKED] = partial(self._checked, part)
         try:
             exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  what was printed here
         except Exception as error:  # noqa: BLE001  whatever a rule has printed

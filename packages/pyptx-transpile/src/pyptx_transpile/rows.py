@@ -47,6 +47,11 @@ class Row:
             elif item.kind in CLOSING:
                 self.ends[opened.pop()] = at
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is no part of another one."""
+        return self._whole is None
+
     def spelled(self) -> dict[str, dict[str, str]]:
         """Return how the module spells operations on registers of a type, by type and operation."""
         if self._whole is not None:

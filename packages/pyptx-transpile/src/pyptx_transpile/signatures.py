@@ -1,14 +1,15 @@
-"""What the Python function of a body is called with: the names of its parameters."""
+"""What the functions of a file are called, and what the function of a body is called with: names of parameters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax import nodes
 from pyptx_transpile.layout import Expression, call
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax import nodes
-    from pyptx_transpile.names import Registers
+    from pyptx_transpile.names import Naming, Registers, Symbols
+    from pyptx_transpile.rows import Row
 
 
 def definition(name: str, node: nodes.Function, registers: Registers) -> Expression:
@@ -32,3 +33,28 @@ def definition(name: str, node: nodes.Function, registers: Registers) -> Express
 def _named(each: nodes.Parameter, node: nodes.Function, registers: Registers) -> str:
     wanted = each.name.removeprefix(f"{node.name}_")
     return f"{registers.declare(each.name, None, wanted=wanted)}: str"
+
+
+def declared_functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
+    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel.
+
+    `symbols` learn them, and those of variables and of functions that are defined elsewhere.
+    """
+    found: dict[int, str] = {}
+    kernels = sum(item.name == ".entry" and item.kind == "Function" for item in row.items)
+    for at, item in enumerate(row.items):
+        if isinstance(item.node, nodes.Function) and item.node.body is not None:
+            wanted = naming.of(item.node.name)
+            if kernel_name is not None and item.name == ".entry":
+                wanted, kernel_name = kernel_name, None
+            only = kernels == 1 and item.name == ".entry"
+            found[at] = symbols.declare(item.node.name, at, wanted, only=only)
+    for at, item in enumerate(row.items):
+        match item.node:
+            case nodes.Function(name=name, body=None):
+                symbols.declare(name, at, naming.of(name))
+            case nodes.Variable(declarators=(nodes.Declarator(name=name, count=None), *_)) if item.depth == 0:
+                symbols.declare(name, at, naming.of(name))
+            case _:
+                pass
+    return found

@@ -18,6 +18,7 @@ from pyptx_transpile.progress import Progress
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.forms import FORM
+from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.special_registers import SPECIAL
 
@@ -85,31 +86,53 @@ class Transpiler:
             self._row.items[-1].lead,
             kernel_name=kernel_name,
             unchecked=unchecked,
-            naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules),
+            naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules, numbered=LABEL in rules),
             forms=FORM in rules,
         )
         self._progress.begin(self._row.bodies())
         self._plan = ModulePlan(self._row, rules, self._printer.names(), self._progress)
         self._met = self._plan.claims()
         self._withdrawn: list[Withdrawn] = []
+        self._numbered = True
 
     def run(self, *, verify: bool = True) -> Transpiled:
         """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
         printed = self.printed()
         proof = Proof(self._row, self._style, self._progress)
         rounds = 0
-        while verify and (self._withdraw(proof.faults(printed), entirely=rounds >= _ROUNDS)):
+        while verify and (self._withdraw(self._faults(proof, printed), entirely=rounds >= _ROUNDS)):
             rounds += 1
+            printed = self.printed()
+        if verify and not self._numbered:
             printed = self.printed()
         self._progress.finish()
         dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
         return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped)
 
+    def _faults(self, proof: Proof, printed: Printed) -> Faults:
+        """Return the claims that are wrong.
+
+        One too many branch gives other names to labels that have none, and other claims look wrong. So a file that is
+        wrong is run with all names: then each claim is right or wrong by itself. If all are right, labels keep names.
+        """
+        try:
+            faults = proof.faults(printed)
+        except ProofError:
+            if not printed.numbered:
+                raise
+        else:
+            if not faults or not printed.numbered:
+                return faults
+        self._numbered = False
+        named = proof.faults(self.printed())
+        self._numbered = bool(named)
+        return named
+
     def printed(self) -> Printed:
         """Return the file as it is planned now."""
         for _ in range(_MOST_RAISING):
             try:
-                return self._printer.printed(self._plan.plans, self._progress)
+                return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
             except FaultyClaimError as fault:
                 self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")

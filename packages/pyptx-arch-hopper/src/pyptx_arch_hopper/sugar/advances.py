@@ -1,4 +1,4 @@
-"""The step to the next stage of a ring, whose number wraps and whose phase flips then: one call, `advance(r[1], r[2])`.
+"""The step to the next stage of a ring: its number wraps, its phase flips then. One call, `next_stage(r[1], r[2])`.
 
 Its instructions stand behind each other, in one of the orders of `ptx.mbarrier.advance`.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ADVANCE", "find"]
 
-_NAMES = ("advance", "advance_2", "advance_3")  # which are reserved: see pyptx_transpile.names
+_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # which are reserved: see pyptx_transpile.names
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
 """What steps may have in common: the number of stages, and the opcodes."""
@@ -139,7 +139,7 @@ ADVANCE = SugarRule(
     summary="the step to the next stage of a ring, and the flip of its phase behind the last one",
     before="add.s32 %r4, %r1, 1;\n\tsetp.eq.s32 %p1, %r4, 3;\n\tselp.b32 %r1, 0, %r4, %p1;\n\t"
     "selp.b32 %r5, 1, 0, %p1;\n\txor.b32 %r2, %r2, %r5;",
-    after="advance(r[1], r[2], temps=[r[4], p[1], r[1], r[5], r[2]])",
+    after="next_stage(r[1], r[2], temps=[r[4], p[1], r[1], r[5], r[2]])",
     find=find,
     behind="repeat",
 )

@@ -1,6 +1,6 @@
 """What the rings of barriers of a module are called, and what the head of its file says of them.
 
-What several rings have in common is said once: `ring = partial(ptx.mbarrier.ring, form=…)`.
+What several rings have in common is said once: `barrier_ring = partial(ptx.mbarrier.ring, form=…)`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Rings", "rings"]
 
 _RINGS_OF_A_NAME = 3  # which are reserved: see pyptx_transpile.names
-_COMMON = ("ring", "ring_2", "ring_3")  # which are, too
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # which are, too
 _LEAST = 2  # rings that have their options in common
 Rings: TypeAlias = "Mapping[Said, Constant]"
 """The names of rings, by what is said of them."""
@@ -91,6 +91,8 @@ def _arrivals(row: Row) -> tuple[set[int], set[int]]:
             match node:
                 case nodes.Instruction(("add", *_), (result, _, tree.Immediate(text))) if text.isdecimal():
                     added[result] = int(text)
+                case nodes.Instruction(("cvt", *_), (result, source)) if source in added:
+                    added[result] = added[source]
                 case nodes.Instruction(("mbarrier", "arrive", *words), operands):
                     (counted if "expect_tx" in words else arrived).update(_distances(operands, added))
                 case _:

@@ -179,8 +179,11 @@ class Arm:
         self._frames: list[LoopFrame] = []
         self._watch: Watch | None = None
 
-    def __enter__(self) -> None:
-        """Leave the block before, and branch around this one if its condition is false."""
+    def __enter__(self) -> str:
+        """Leave the block before, and branch around this one if its condition is false.
+
+        Return the label behind the chain, which stands there if a `break_` goes to it.
+        """
         trace = self._trace
         enter_block(trace, self._promise)
         trace.notes.pop(_CHAIN, None)
@@ -189,19 +192,19 @@ class Arm:
         else:
             self._chain = Chain(trace.open_scope)
             _name_end(self._chain, self._labels)
+        end = self._chain.end or trace.new_label("done")
         self._watch = Watch(trace, self._what, repeats=False, skipped=True)
         if self._condition is not None:
             guard = evaluate(self._condition, self._what)
             self._skip = self._labels.label or trace.new_label("else")
             jump(trace, self._skip, ~guard, uniform=self._labels.uniform)
-            self._open(self._labels.label)
-        if self._chain.named:
-            self._open(self._chain.end)
+            self._open(self._skip)
+        self._open(end)
+        return end
 
-    def _open(self, behind: str | None) -> None:
-        """Let `break_` leave the block for a label behind it, if that has a name."""
-        if behind is not None:
-            self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
+    def _open(self, behind: str) -> None:
+        """Let `break_` leave the block for a label behind it."""
+        self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Define the labels behind the block."""
@@ -213,6 +216,8 @@ class Arm:
             return
         watch.close()
         chain.skip = None
+        if self._frames[-1].left:
+            chain.end = self._frames[-1].end
         if self._condition is not None and self._labels.define_label and self._skip != chain.end:
             trace.append(nodes.Label(name=self._skip))
             chain.index = len(chain.scope.nodes) - 1

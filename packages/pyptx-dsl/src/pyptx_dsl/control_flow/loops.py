@@ -54,8 +54,8 @@ class Loop:
         self._frame: LoopFrame | None = None
         self._watch: Watch | None = None
 
-    def __enter__(self) -> None:
-        """Define the label, behind the branch to where the first turn starts."""
+    def __enter__(self) -> str:
+        """Define the label, behind the branch to where the first turn starts; return it."""
         enter_block(self._trace, self._promise)
         if self._start is not None:
             jump(self._trace, self._start, uniform=True)
@@ -64,6 +64,7 @@ class Loop:
         self._trace.append(nodes.Label(name=self._label))
         self._frame = self._labels.frame(self._trace, self._label)
         self._watch = Watch(self._trace, "ptx.loop", repeats=True, skipped=False)
+        return self._label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Branch back."""
@@ -141,8 +142,8 @@ class While:
         self._start = 0
         self._watch: Watch | None = None
 
-    def __enter__(self) -> None:
-        """Enter the loop at its test; a register, or a guard, is tested here instead."""
+    def __enter__(self) -> str:
+        """Enter the loop at its test; a register, or a guard, is tested here instead. Return the loop's label."""
         trace = self._trace
         enter_block(trace, self._promise)
         self._scope, self._top = trace.open_scope, self._top or trace.new_label("while")
@@ -154,6 +155,7 @@ class While:
         trace.append(nodes.Label(name=self._top))
         self._start = len(self._scope.nodes)
         self._watch = Watch(trace, "ptx.while_", repeats=True, skipped=True)
+        return self._top
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Test, and branch back."""

@@ -24,6 +24,7 @@ def module(
     unchecked: bool = False,
     tail: str | None = None,
     style: Style | str | None = None,
+    labels: str | None = None,
 ) -> ModuleBuilder:
     """Begin a module of PTX, to be written statement by statement.
 
@@ -31,9 +32,12 @@ def module(
     written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
     address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
     `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it,
-    if it is asked for no other. Raise ArchError for a target that nobody knows. Manual: "PTX Module Directives".
+    if it is asked for no other. `labels` is what the labels of functions are called that have no names of their own:
+    `"$L__BB{function}_{block}"` as LLVM names them, by the number of the function among those with bodies and that of
+    the basic block; `{label}` counts labels, from 1. Raise ArchError for a target that nobody knows, and OperandError
+    for labels that count neither. Manual: "PTX Module Directives".
     """
-    builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style)
+    builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style, labels=labels)
     if version is not None:
         match version:
             case (major, minor):

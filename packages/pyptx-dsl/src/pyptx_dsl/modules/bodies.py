@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.modules.statements import Statements
     from pyptx_dsl.tracing.checker import Forms
+    from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_dsl.tracing.statement_checks import StatementChecker
     from pyptx_ir.syntax import nodes
 
@@ -49,8 +50,12 @@ def traced(
     checker: StatementChecker,
     *,
     unchecked: bool,
+    labels: LabelNames | None = None,
 ) -> Finished:
-    """Run `function` and return the body of a function of the module `around`, to whose head `checker` belongs."""
+    """Run `function` and return the body of a function of the module `around`, to whose head `checker` belongs.
+
+    `labels` is what labels without names are called.
+    """
     _refuse(function, header.name)
     arguments = _arguments(function, header)
     trace = Trace(header.name, platform.target, platform.version, platform.forms)
@@ -58,6 +63,7 @@ def traced(
     trace.recorder = around.recorder
     trace.declarations = checker
     trace.names.surround(around.declared)
+    trace.names.scheme = labels
     for name, kind in parameter_kinds((*header.returns, *(header.parameters or ()))):
         trace.names.claim_parameter(name, kind)
     trace.parameter_types = parameter_types(header.parameters or ())

@@ -22,6 +22,7 @@ from pyptx_dsl.modules.styles import chosen_style
 from pyptx_dsl.modules.unfinished import Unfinished
 from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.registers.texts import identifier, text
+from pyptx_dsl.tracing.label_schemes import label_names
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_ir.isa.target_rows import TargetError
@@ -32,6 +33,7 @@ from pyptx_ir.syntax.drafts import rewritten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
     from pyptx_ir.toolchain import Assembly, Resources
@@ -47,14 +49,22 @@ class ModuleBuilder:
     """
 
     __slots__ = (
-        *("_checker", "_defined", "_files", "_labels", "_platform", "_statements", "_style", "_tail"),
+        *("_bodies", "_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements"),
+        *("_style", "_tail"),
         *("_unchecked", "_unfinished"),
     )
 
     param = staticmethod(parameter)
     declarator = staticmethod(declarator)
 
-    def __init__(self, *, unchecked: bool = False, tail: str | None = None, style: Style | str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        unchecked: bool = False,
+        tail: str | None = None,
+        style: Style | str | None = None,
+        labels: str | None = None,
+    ) -> None:
         """Begin with nothing; see `beginning.module`."""
         self._statements = Statements()
         self._unchecked = unchecked
@@ -64,6 +74,8 @@ class ModuleBuilder:
         self._checker = StatementChecker()
         self._files: set[int] = set()
         self._labels: set[str] = set()
+        self._label_scheme, self._bodies = labels, 0
+        self._labels_of(0)
         self._defined: dict[str, Entry] = {}
         self._unfinished = Unfinished(self._statements.recorder)
 
@@ -315,7 +327,9 @@ class ModuleBuilder:
                     f"{head.name!r} has a body already", hint="another function is another m.entry"
                 )
             at = self._statements
-            finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked)
+            labels = self._labels_of(self._bodies)
+            finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked, labels=labels)
+            self._bodies += 1
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
             at.append_definition(head, block, opening, finished.sites)
@@ -324,6 +338,10 @@ class ModuleBuilder:
             return FunctionName.of(defined, self)
 
         return define
+
+    def _labels_of(self, function: int) -> LabelNames | None:
+        """Return what labels without names are called in a function, by its number."""
+        return None if self._label_scheme is None else label_names(self._label_scheme, function)
 
     # --- the rest ---------------------------------------------------------------------------------------
 

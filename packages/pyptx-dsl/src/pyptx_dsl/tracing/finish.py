@@ -14,6 +14,7 @@ from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.registers.handle import numbered
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
+from pyptx_dsl.tracing.label_schemes import name_labels
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
@@ -61,6 +62,8 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     refuse_unopened(trace)
     for slot in reversed(trace.offsets.values()):
         slot.settle()
+    if trace.names.scheme is not None:
+        name_labels(trace, trace.names.scheme)
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables]

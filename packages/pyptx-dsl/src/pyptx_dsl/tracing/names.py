@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.registers.register import RegArray
     from pyptx_dsl.tracing.checker import Declared
+    from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, RegisterName, Variable
 
@@ -94,11 +95,14 @@ def _hide(register: Handle, why: str, hint: str) -> None:
 class Names:
     """Variables, parameters, labels, and the registers that are declared where they are written."""
 
-    __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels")
+    __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
 
     def __init__(self, kernel: str, declared: Declared) -> None:
         """Start with the name of the entry; `declared` is the checker's."""
         self.labels: set[str] = set()
+        self.scheme: LabelNames | None = None
+        """What labels without names are called when the trace ends; as they are numbered, if nothing is said."""
+        self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
         self._taken: set[str] = {kernel}  # beside the names of the outermost scope, whichever are or were open
@@ -181,6 +185,7 @@ class Names:
         """Return a label that nothing has; it is taken when it is defined."""
         name, number = self._free(f"$L_{hint}_", self._hints.get(hint, 0))
         self._hints[hint] = number + 1
+        self.unnamed_labels.add(name)
         return name
 
     def has(self, name: str) -> bool:

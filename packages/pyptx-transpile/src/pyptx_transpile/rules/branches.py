@@ -42,6 +42,6 @@ IF = SugarRule(
     name="if",
     summary="a branch forward that may fall through, with the other way behind it",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
-    after='with ptx.if_(~p[1], label="$L__BB0_2"):\n    ptx.inst.mov.b32(r[1], 7)',
+    after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
     find=find,
 )

@@ -13,7 +13,6 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.layout import call
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.conditions import Predicate, predicates
-from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,29 +95,60 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
         for number, slot in enumerate(slots):
             if number:
                 printer.deviation(chain.skip(body, number - 1) - 1)
-            with printer.page.block(_header(printer, chain, number)):
+            with printer.block(_header(printer, chain, number), chain.join if number == bound else -1):
                 printer.slot(slot)
                 if number < count - 1 or (number < count and chain.has_else):
                     printer.deviation(chain.skip(body, number))
                 elif chain.defines:
                     printer.deviation(chain.join)
 
-    start = chain.conditions[0].start
-    return Claim(rule, start, chain.join + chain.defines, write, ways, exits=chain.join)
+    bound = _first_left(body, chain)
+    return Claim(
+        rule,
+        chain.conditions[0].start,
+        chain.join + chain.defines,
+        write,
+        ways,
+        exits=chain.join,
+        labels=_labels(body, chain),
+        jumps=_jumps(body, chain),
+        binds="done",
+    )
+
+
+def _first_left(body: Body, chain: Chain) -> int:
+    """Return the number of the first block that a branch inside leaves for the label behind the chain, or the last."""
+    *early, _ = ways = chain.ways(body)
+    jumps = body.jumps_to(chain.join)
+    left = (number for number, (start, end) in enumerate(early) if any(start <= jump.at < end for jump in jumps))
+    return next(left, len(ways) - 1)
+
+
+def _labels(body: Body, chain: Chain) -> tuple[int, ...]:
+    """Return the labels that a chain defines."""
+    skips = [chain.skip(body, number) for number in range(len(chain.conditions))]
+    return (*[skip for skip in skips if skip != chain.join], *([chain.join] if chain.defines else []))
+
+
+def _jumps(body: Body, chain: Chain) -> tuple[int, ...]:
+    """Return the branches of a chain: those of its conditions, and those behind its blocks."""
+    places = [condition.at for condition in chain.conditions]
+    skips = [chain.skip(body, number) for number in range(len(places) - (not chain.has_else))]
+    return (*places, *[skip - 1 for skip in skips])
 
 
 def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
     """Return what stands above a block, and print what is said of the first branch."""
     body = printer.body
     if number == len(chain.conditions):
-        return call("with ptx.else_", _ending(body, chain, number))
+        return call("with ptx.else_", _ending(printer, chain, number))
     condition = chain.conditions[number]
-    keywords = [f"label={quoted(body.label(chain.skip(body, number)))}"]
+    name = keywords = printer.label("label", chain.skip(body, number))
     if "uni" in body.branch(condition.at).opcode:
-        keywords.append("uniform=True")
-    if chain.skip(body, number) == chain.join and not number and not chain.defines:
-        keywords.append("define_label=False")
-    keywords += _ending(body, chain, number)
+        keywords = [*keywords, "uniform=True"]
+    if name and chain.skip(body, number) == chain.join and not number and not chain.defines:
+        keywords = [*keywords, "define_label=False"]
+    keywords = [*keywords, *_ending(printer, chain, number)]
     if number:
         return call("with ptx.elif_", [condition.whole(printer, negated=True), *keywords])
 
@@ -128,19 +158,18 @@ def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
     return line(condition.first(printer, line, negated=True))
 
 
-def _ending(body: Body, chain: Chain, number: int) -> list[str]:
+def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
     """Return the keywords for the label behind a chain, and for the branch there behind the block before."""
+    body = printer.body
     ways = chain.ways(body)
     if len(ways) == 1:
         return []
-    early = any(start <= jump.at < end for jump in body.jumps_to(chain.join) for start, end in ways[:1])
-    keywords: list[str] = []
-    if number == (not early):
-        keywords.append(f"end_label={quoted(body.label(chain.join))}")
+    first = 0 if _first_left(body, chain) == 0 else 1
+    name = keywords = printer.label("end_label", chain.join) if number == first else []
     if number and "uni" in body.branch(chain.skip(body, number - 1) - 1).opcode:
-        keywords.append("end_uniform=True")
-    if number == (not early) and not chain.defines:
-        keywords.append("define_end=False")
+        keywords = [*keywords, "end_uniform=True"]
+    if name and not chain.defines:
+        keywords = [*keywords, "define_end=False"]
     return keywords
 
 

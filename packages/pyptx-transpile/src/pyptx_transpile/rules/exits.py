@@ -58,11 +58,13 @@ def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
 
 def _block(body: Body, start: int, target: int) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        with printer.page.block(f"with ptx.block({quoted(body.label(target))})"):
+        name = "" if not printer.label("label", target) else quoted(body.label(target))
+        with printer.block(f"with ptx.block({name})", target):
             printer.slot(slots[0])
             printer.deviation(target)
 
-    return Claim("block", start, target + 1, write, ((start, target),), exits=target)
+    inner = ((start, target),)
+    return Claim("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
 
 
 def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
@@ -76,7 +78,7 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
             function = _function(claim, jump)
             if function is not None:
                 for predicate in predicates(body, jump.at):
-                    yield _exit(body, jump, predicate, function, named=claim is not innermost)
+                    yield _exit(body, jump, predicate, function, None if claim is innermost else claim)
                 break
 
 
@@ -87,17 +89,20 @@ def _function(claim: Claim, jump: Jump) -> str | None:
     return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 
 
-def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, *, named: bool) -> Claim:
-    name = [quoted(body.label(jump.target))] if named else []
+def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Claim | None) -> Claim:
+    """Return a claim for a branch out of what a claim opens, the innermost loop unless it says which."""
     uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
 
-    def line(pred: str) -> str:
-        return f"ptx.{function}({', '.join([*name, *([f'pred={pred}'] if pred else []), *uniform])})"
-
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        name = [] if left is None else [printer.behind(left, jump.target)]
+
+        def line(pred: str) -> str:
+            return f"ptx.{function}({', '.join([*name, *([f'pred={pred}'] if pred else []), *uniform])})"
+
         printer.page.line(line(predicate.first(printer, line)))
 
-    return Claim("exit", predicate.start, jump.at + 1, write, opens=0)
+    jumps = (jump.at,) if function == "break_" and (left is None or left.binds) else ()
+    return Claim("exit", predicate.start, jump.at + 1, write, opens=0, jumps=jumps, leave=left if jumps else None)
 
 
 BLOCK = SugarRule(
@@ -113,6 +118,6 @@ EXIT = SugarRule(
     name="exit",
     summary="a branch out of a loop, a block or an `if_`, or to a loop's next turn",
     before="$L__BB0_1:\n\t@%p1 bra $L__BB0_2;\n\tbra.uni $L__BB0_1;\n$L__BB0_2:",
-    after='with ptx.loop("$L__BB0_1", end_label="$L__BB0_2"):\n    ptx.break_(pred=p[1])',
+    after="with ptx.loop():\n    ptx.break_(pred=p[1])",
     find=find_exits,
 )

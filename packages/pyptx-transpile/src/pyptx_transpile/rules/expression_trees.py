@@ -163,7 +163,7 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 def register_width(name: str, *, turn: bool) -> int:
     """Return about how many columns a register takes; in a turn of a loop it is one of several, with a longer index."""
-    return _OF_INDEX if turn else len(name) + 1
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # of a parameter, it has one more
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:
@@ -185,7 +185,8 @@ def _width(operand: tree.Operand, *, turn: bool) -> int:
 def call_width(node: nodes.Instruction, *, turn: bool) -> int:
     """Return about how many columns the call of an instruction takes, in a turn of a loop perhaps."""
     guard = 0 if node.guard is None else len(", pred=~") + register_width(node.guard.register, turn=turn)
-    return _opcode_width(node.opcode) + guard + sum(len(", ") + _width(each, turn=turn) for each in node.operands)
+    operands = sum(len(", ") + _width(each, turn=turn) for each in node.operands)
+    return _opcode_width(node.opcode) + guard + max(operands - len(", "), 0)
 
 
 @lru_cache(maxsize=4096)

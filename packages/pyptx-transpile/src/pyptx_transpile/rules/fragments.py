@@ -76,7 +76,7 @@ def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
         said = printer.called(node)
-        items, bound = list(said.items), list[str]()
+        items, bound = list(said.items), list[tuple[str, str]]()
         for vector, wanted in names.items():
             element = str(items[node.operands.index(vector)])
             name = printer.registers.name(vector.elements, wanted)
@@ -84,8 +84,8 @@ def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
             for place in places:
                 items[place] = name
             items[places[0]] = f"{name} := {element}"
-            bound.append(f"{name} = {element}")
-        printer.page.bind_within(Group(said.opening, tuple(items), said.closing), "; ".join(bound))
+            bound.append((name, element))
+        printer.page.bind_within(Group(said.opening, tuple(items), said.closing), bound)
 
     return Claim("fragment", at, at + 1, write, opens=0, like=at)
 

@@ -50,16 +50,28 @@ def find(_body: Body, plan: Plan) -> Iterator[Claim]:
     yield from plan.calls
 
 
-def _least(helper: Helper, calls: Sequence[int]) -> int | None:
-    """Return how many calls make a function worth its lines, if calls take so many as these; None if none do."""
+def _least(helper: Helper, calls: Sequence[int], fewer: int) -> int | None:
+    """Return how many calls make a function worth its lines, if calls take so many as these; None if none do.
+
+    In its place stand so many `fewer` lines than in its body.
+    """
     page = Page()
     helper.write(page, Naming())
     lines = len(page.lines)
-    gained = (lines - _AROUND) * len(calls) - sum(calls)
+    gained = (lines - _AROUND - fewer) * len(calls) - sum(calls)
     if gained <= 0:
         return None
     wanted = lines + (_LEAST_SAVED_BY_SCOPE if _is_scope(helper.body) else _LEAST_SAVED)
     return max(2, -(-wanted * len(calls) // gained))
+
+
+def _saved_by_loops(claims: Iterable[Claim]) -> int:
+    """Return about how many lines the loops among claims save, outer ones first; those inside of others save none."""
+    saved = end = 0
+    for claim in claims:
+        if claim.repeats and claim.start >= end:
+            saved, end = saved + claim.end - claim.inner[0][1] - 1, claim.end
+    return saved
 
 
 def _is_scope(body: Body) -> bool:
@@ -72,7 +84,7 @@ class Survey:
 
     def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
         """Look, by what other rules say of the bodies; names that are `taken` are not given again."""
-        self._starts, self._rules = sorted(plans), rules
+        self._plans, self._starts, self._rules = plans, sorted(plans), rules
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
@@ -86,20 +98,22 @@ class Survey:
         """Make a function of a sequence; tell whether that saves enough, and reads well."""
         names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
-        if len(bodies) > _FEW and differ_too_much(bodies[:_FEW], self._sites(bodies[:_FEW], found)):
+        loops, few = self._looped(found), bodies[:_FEW]
+        if len(bodies) > _FEW and differ_too_much(few, self._sites(few, found), loops=loops > 0):
             return False
         sites = self._sites(bodies, found)
         places = [at for at in range(found.sites[0], found.sites[0] + found.length) if bodies[0].instruction(at)]
         instructions = [bodies[0].branch(at) for at in places]
-        given = signature(bodies, sites, places[main(instructions)])
+        given = signature(bodies, sites, places[main(instructions)], loops=loops > 0)
         is_scope = bodies[0].row.ends.get(found.sites[0]) == found.sites[0] + found.length - 1
         if given is None or not (is_scope or len(given.parameters) <= len(instructions) >= _LEAST):
             return False
         name = _name(instructions, self._taken)
         body = _template(names[0], found, sites[0], given)
         helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
-        least = _least(helper, [_width(name, each) for each in given.arguments])
-        if least is None or len(sites) < least:
+        calls = [_width(name, given.arguments[each]) for each in found.printed]
+        least = _least(helper, calls, loops - _saved_by_loops(helper.plan.claims()))
+        if least is None or len(found.printed) < least:
             return False
         helper = replace(helper, least=least)
         self._taken.append(name)
@@ -107,6 +121,12 @@ class Survey:
             claim = _call(helper, site, site + found.length, arguments)
             self.calls.setdefault(one.start, []).append(claim)
         return True
+
+    def _looped(self, found: Repeated) -> int:
+        """Return how many lines the loops save that the first site of a sequence has."""
+        start = found.sites[0]
+        claims = self._plans[self._starts[bisect_right(self._starts, start) - 1]].claims()
+        return _saved_by_loops(each for each in claims if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
         """Return the sites of a sequence that are in these bodies, which may be the first ones."""
@@ -131,7 +151,7 @@ def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         helper.write_call(printer, arguments)
 
-    return Claim("function", start, end, write, opens=0, names=(helper.name,), helper=helper)
+    return Claim("function", start, end, write, opens=0, names=(helper.name,), helper=helper, like=helper.name)
 
 
 class _Estimate:

@@ -63,31 +63,43 @@ def entry(body: Body, head: int, latch: int) -> Jump | None:
 
 def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: Jump | None = None) -> Claim:
     latch = predicate.at
+    continues = _continues(body, head, latch)
     keywords = _uniform(body, latch)
     if start is not None:
         keywords.append(f"start_label={quoted(body.label(start.target))}")
-    if _continues(body, head, latch):
+    if continues:
         keywords.append(f"next_label={quoted(body.label(head))}")
-    if end is not None:
-        keywords.append(f"end_label={quoted(body.label(end))}")
-
-    def line(pred: str) -> str:
-        arguments = [quoted(body.label(head)), *([f"pred={pred}"] if pred else []), *keywords]
-        return f"with ptx.loop({', '.join(arguments)})"
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        name = [] if not printer.label("label", head) else [quoted(body.label(head))]
+        ends = [] if end is None else printer.label("end_label", end)
+
+        def line(pred: str) -> str:
+            return f"with ptx.loop({', '.join([*name, *([f'pred={pred}'] if pred else []), *keywords, *ends])})"
+
         printer.deviation(first)
-        _block(printer, predicate, line, slots[0])
+        _block(printer, predicate, line, slots[0], end)
 
     first = head if start is None else start.at
     last = latch + 1 if end is None else end + 1
-    return Claim("loop", first, last, write, ((head + 1, predicate.start),), loops=True, exits=end)
+    return Claim(
+        "loop",
+        first,
+        last,
+        write,
+        ((head + 1, predicate.start),),
+        loops=True,
+        exits=end,
+        labels=tuple([at for at in (head, end) if at is not None and not (at == head and continues)]),
+        jumps=(latch,),
+        binds="outer",
+    )
 
 
-def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot) -> None:
+def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot, end: int | None) -> None:
     """Print a loop with its predicate in the line above it, or with what computes that at its end."""
     header, whole = predicate.last(printer, line)
-    with printer.page.block(header):
+    with printer.block(header, -1 if end is None else end):
         printer.slot(slot)
         if not whole:
             printer.statement(predicate.start)
@@ -126,29 +138,39 @@ def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
     latch = last.at
-    keywords = [
-        f"label={quoted(body.label(head))}",
-        *(["uniform=True"] if "uni" in body.branch(latch).opcode else []),
-        *([f"next_label={quoted(body.label(head))}"] if _continues(body, head, latch) else []),
-        f"end_label={quoted(body.label(latch + 1))}",
-    ]
-
-    def line(pred: str, guard: str) -> str:
-        return f"with ptx.while_({', '.join([pred, f'guard={guard}', *keywords])})"
+    continues = _continues(body, head, latch)
+    uniform = ["uniform=True"] if "uni" in body.branch(latch).opcode else []
+    following = [f"next_label={quoted(body.label(head))}"] if continues else []
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        guard = first.first(printer, lambda guard: line(last.name(printer), guard), negated=True)
-        _block(printer, last, lambda pred: line(pred, guard), slots[0])
+        ends = printer.label("end_label", latch + 1)
+        keywords = [*printer.label("label", head), *uniform, *following, *ends]
 
-    return Claim("while", first.start, latch + 2, write, ((head + 1, last.start),), loops=True, exits=latch + 1)
+        def line(pred: str, guard: str) -> str:
+            return f"with ptx.while_({', '.join([pred, f'guard={guard}', *keywords])})"
+
+        guard = first.first(printer, lambda guard: line(last.name(printer), guard), negated=True)
+        _block(printer, last, lambda pred: line(pred, guard), slots[0], latch + 1)
+
+    return Claim(
+        "while",
+        first.start,
+        latch + 2,
+        write,
+        ((head + 1, last.start),),
+        loops=True,
+        exits=latch + 1,
+        labels=(latch + 1,) if continues else (head, latch + 1),
+        jumps=(first.at, latch),
+        binds="outer",
+    )
 
 
 LOOP = SugarRule(
     name="loop",
     summary="a label and the last branch back to it",
     before="$L__BB0_1:\n\tshl.b32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;",
-    after='with ptx.loop("$L__BB0_1", pred=lambda: ptx.inst.setp.lt.s32(p[1], r[1], 8)):\n'
-    "    ptx.inst.shl.b32(r[1], r[1], 1)",
+    after="with ptx.loop(pred=lambda: ptx.inst.setp.lt.s32(p[1], r[1], 8)):\n    ptx.inst.shl.b32(r[1], r[1], 1)",
     find=find_loops,
 )
 

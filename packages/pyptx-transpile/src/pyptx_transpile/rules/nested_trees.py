@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST = 96  # columns of a call with others inside, by estimate
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # columns of a call with others inside, by estimate
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
@@ -46,6 +46,8 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
         return None
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
+    if result is not None and result.endswith("$"):
+        result = None  # the parameter of a function that is a vector, which no call returns
     return Tree(at, result, None, call_width(node, turn=turn), named=True)
 
 
@@ -55,7 +57,7 @@ def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None
     taken: list[Tree] = []
     while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:
         wider = outer.width + last.width - register_width(last.result, turn=turn)
-        if wider > _WIDEST:
+        if wider > (_WIDEST_IN_TURN if turn else _WIDEST):
             break
         del sources[sources.index(last.result) :]
         outer.width = wider

@@ -1,4 +1,4 @@
-"""Loops that count: `for _ in counted(0, 8, counter=r[1], pred=p[1], label="$L__BB0_1")`.
+"""Loops that count: `for _ in counted(0, 8, counter=r[1], pred=p[1])`.
 
 Behind the body stand the step of the counter, its test and the branch back, as `ptx.range_` emits them where it is told
 how they are spelt. A module says that once: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
@@ -6,14 +6,17 @@ how they are spelt. A module says that once: `counted = partial(ptx.range_, spel
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.registers.exact import operation_of
 from pyptx_dsl.types import from_name
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import WIDTH, call
 from pyptx_transpile.plan import Claim, Constant
@@ -146,9 +149,8 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         header = _header(printer, loop, constant, end)
         printer.deviation(first)
-        if 4 * printer.page.indent + len(header) < WIDTH:
-            with printer.page.block(header):
-                printer.slot(slots[0])
+        if 4 * printer.page.indent + len(f"for _ in {header}") < WIDTH:
+            _counting(printer, loop, header, slots[0])
             return
         if loop.moved:
             printer.statement(first)
@@ -163,7 +165,43 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
     last = loop.latch + 1 if end is None else end + 1
     shared = () if constant is None else (constant,)
     inner = ((loop.head + 1, step),)
-    return Claim("range", first, last, write, inner, shared=shared, loops=True, exits=end)
+    labels = (loop.head,) if end is None else (loop.head, end)
+    return Claim(
+        "range",
+        first,
+        last,
+        write,
+        inner,
+        shared=shared,
+        loops=True,
+        exits=end,
+        labels=labels,
+        jumps=(loop.latch,),
+    )
+
+
+def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> None:
+    """Print a loop that counts, in which its counter has a name if anything reads it."""
+    page, register = printer.page, spell(loop.counter)
+    first = len(page.lines)
+    name = None if _is_written(printer.body, loop) else printer.counter()
+    with page.block(f"for _ in {header}"), nullcontext() if name is None else printer.registers.called(register, name):
+        printer.slot(slot)
+    if name is not None and any(_word(name).search(line) for line in page.lines[first + 1 :]):
+        page.lines[first] = page.lines[first].replace("for _ in ", f"for {name} in ", 1)
+        element = printer.values.expression(loop.counter)
+        page.count(f"for {name} in {header}:", f"for {name} in ({element} for _ in {header}):")
+
+
+def _is_written(body: Body, loop: Counted) -> bool:
+    """Tell whether anything but its step writes the counter of a loop, which is then more than that."""
+    inner = (body.instruction(at) for at in range(loop.head + 1, loop.latch - 2))
+    return any(node is not None and loop.counter in node.operands[:1] for node in inner)
+
+
+@lru_cache(maxsize=16)
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{name}\b", re.ASCII)
 
 
 def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end: int | None) -> str:
@@ -172,20 +210,20 @@ def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end:
     said = [] if constant is not None else [f"spelling={quoted(loop.spelling)}"]
     function = "ptx.range_" if constant is None else constant.name
     counts = [f"counter={value(loop.counter)}", f"pred={Predicate(loop.latch, loop.latch).name(printer)}"]
-    label = f"label={quoted(printer.body.label(loop.head))}"
-    arguments = [value(loop.start), value(loop.stop), *step, *counts, label, *_ends(printer, loop, end), *said]
-    return f"for _ in {call(function, arguments)}"
+    label = printer.label("label", loop.head)
+    arguments = [value(loop.start), value(loop.stop), *step, *counts, *label, *_ends(printer, loop, end), *said]
+    return str(call(function, arguments))
 
 
 def _plain(printer: BodyPrinter, loop: Counted, pred: str, end: int | None) -> str:
     """Return what stands above the loop where a line has no room for what counts."""
-    label = quoted(printer.body.label(loop.head))
-    return f"with ptx.loop({', '.join([label, f'pred={pred}', *_ends(printer, loop, end)])})"
+    label = [] if not printer.label("label", loop.head) else [quoted(printer.body.label(loop.head))]
+    return f"with ptx.loop({', '.join([*label, f'pred={pred}', *_ends(printer, loop, end)])})"
 
 
 def _ends(printer: BodyPrinter, loop: Counted, end: int | None) -> list[str]:
     uniform = ["uniform=True"] if "uni" in printer.body.branch(loop.latch).opcode else []
-    return uniform if end is None else [*uniform, f"end_label={quoted(printer.body.label(end))}"]
+    return uniform if end is None else [*uniform, *printer.label("end_label", end)]
 
 
 def _named(row: Row) -> Mapping[str, Constant]:
@@ -202,6 +240,6 @@ RANGE = SugarRule(
     summary="a loop with the step of a counter and its test at the end",
     before="mov.b32 %r1, 0;\n$L__BB0_1:\n\tshl.b32 %r2, %r2, 1;\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, 8;"
     "\n\t@%p1 bra $L__BB0_1;",
-    after='for _ in counted(0, 8, counter=r[1], pred=p[1], label="$L__BB0_1"):\n    ptx.inst.shl.b32(r[2], r[2], 1)',
+    after="for _ in counted(0, 8, counter=r[1], pred=p[1]):\n    ptx.inst.shl.b32(r[2], r[2], 1)",
     find=find,
 )

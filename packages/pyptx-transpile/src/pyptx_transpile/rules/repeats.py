@@ -14,7 +14,7 @@ from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.expression_trees import registers
-from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, looped, stepped
+from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -260,9 +260,13 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
         count = items.count(one.start, end, one.length, most)
         columns = items.columns(one.start, one.length, count)
     for turns in {count, min((stepped(column) for column in columns), default=count)}:
-        tables = len({tuple(column[:turns]) for column in columns if stepped(column[:turns]) < turns})
-        saved = one.length * (turns - 1) - 1 - tables
-        if turns >= 2 and tables <= MOST_TABLES and saved >= (_LEAST_SAVED_BY_TABLES if tables else _LEAST_SAVED):
+        tables = {tuple(column[:turns]): None for column in columns if stepped(column[:turns]) < turns}
+        saved = one.length * (turns - 1) - 1 - len(tables)
+        least = _LEAST_SAVED_BY_TABLES if tables else _LEAST_SAVED
+        if turns < 2 or len(tables) > MOST_TABLES or saved < least:
+            continue
+        saved -= lines_of_table(list(tables)) if tables else 0
+        if saved >= least:
             yield Run(one.start, one.length, turns, one.level, saved, one.handed)
 
 

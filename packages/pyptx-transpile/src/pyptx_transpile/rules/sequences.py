@@ -21,7 +21,7 @@ from pyptx_transpile.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Plan
+    from pyptx_transpile.plan import Claim, Plan
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
@@ -36,28 +36,49 @@ _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A sequence of `length` items, and the places at which it begins, in the order of the module."""
+    """A sequence of `length` items, and the places at which it begins, in the order of the module.
+
+    `printed` are the numbers of those that have lines of their own: of the turns of a loop, the first one has.
+    """
 
     length: int
     sites: tuple[int, ...]
+    printed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One of the turns of what is repeated from `start` to before `end`; the next one begins at `behind`."""
+
+    start: int
+    end: int
+    number: int
+    behind: int
 
 
 class Statements:
     """The items of a module's bodies: `shapes` are equal where statements are but for their leaves, 0 for none's.
 
-    A sequence has all of the items from `first[at]` to before `last[at]`, if it has the item `at`.
+    A sequence has all of the items from `first[at]` to before `last[at]`, if it has the item `at`. What is repeated is
+    in it with all of its turns, or it is in one of them: `turns` has those around an item, the outermost first;
+    `loops` are the ends of what is repeated, by their beginnings.
     """
 
     def __init__(self, plans: Mapping[int, Plan], names: Mapping[int, Names], size: int) -> None:
         """Give numbers to the items of bodies; what claims say cannot be taken apart."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
+        self.turns: dict[int, tuple[Turn, ...]] = {}
+        self.loops: dict[int, int] = {}
         known: dict[Hashable, int] = {}
         for plan in plans.values():
             self._number(names[plan.body.start], known)
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
-            for claim in plan.claims():
+            for claim in plan.claims():  # outer ones first
+                if claim.repeats:
+                    self._turn(claim)
+                    continue
                 for at in claim.own():
                     self._bind(at, claim.start, claim.end)
         self._ties = list(self._tied_rows(size))
@@ -74,6 +95,13 @@ class Statements:
             what = _shape(body, at, shapes)
             if what is not None:
                 self.shapes[at] = known.setdefault(what, len(known) + 1)
+
+    def _turn(self, claim: Claim) -> None:
+        self.loops.setdefault(claim.start, claim.end)
+        for number, (start, end) in enumerate(claim.inner):
+            turn = Turn(claim.start, claim.end, number, end)
+            for at in range(start, end):
+                self.turns[at] = (*self.turns.get(at, ()), turn)
 
     def _join(self, start: int, end: int) -> None:
         """Keep the first and the last item of a slice together."""
@@ -101,14 +129,48 @@ class Statements:
         for at, behind, first, last in self._tied(start, end):
             if first < begin or last > end:
                 if at > begin:
-                    yield begin, at
+                    yield from self._in_turns(begin, at)
                 begin = behind
         if end > begin:
-            yield begin, end
+            yield from self._in_turns(begin, end)
 
     def is_whole(self, start: int, end: int) -> bool:
         """Tell whether a slice takes nothing apart."""
-        return all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
+        whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
+        return whole and self._cut(start, end) is None
+
+    def printed(self, sites: Sequence[int]) -> list[int]:
+        """Return the numbers of the sites that have lines of their own: of turns, the first one has."""
+        return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns.get(at, ()))]
+
+    def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a slice that have whole loops, or are in the first turn of one: the others are like it."""
+        while start < end:
+            first = self.turns.get(start, ())
+            again = next((turn for turn in first if turn.number), None)
+            cut = again.end if again is not None else self._cut(start, end)
+            if cut is None:
+                yield start, end
+                return
+            if again is None and cut > start:
+                yield from self._in_turns(start, min(cut, end))
+            start = cut
+
+    def _cut(self, start: int, end: int) -> int | None:
+        """Return the first place at which a slice is to be cut so as to take no loop apart; None if it takes none."""
+        first, last = self.turns.get(start, ()), self.turns.get(end - 1, ())
+        if not first and not last:
+            return None
+        common = 0
+        while common < min(len(first), len(last)) and first[common] == last[common]:
+            common += 1
+        for turn in first[common:]:
+            if turn.start < start or turn.end > end:
+                return turn.behind
+        for turn in last[common:]:
+            if turn.start < start or turn.end > end:
+                return turn.start
+        return None
 
     def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield the rows of items in a slice, or that reach into it, that belong to one slice."""
@@ -163,19 +225,20 @@ def repeated(
 
     heap: list[tuple[float, int, int]] = []
     for start, length in _candidates(statements, ranks, windows):
-        worth = saved(start, length, len(sites(start, length)))
+        worth = saved(start, length, len(statements.printed(sites(start, length))))
         if worth > 0:
             heap.append((-worth, start, length))
     heapq.heapify(heap)
     while heap:
         promised, start, length = heapq.heappop(heap)
         found = sites(start, length)
-        worth = saved(start, length, len(found)) if len(found) > 1 else 0
+        printed = tuple(statements.printed(found))
+        worth = saved(start, length, len(printed)) if len(printed) > 1 else 0
         if worth < -promised:
             if worth > 0:
                 heapq.heappush(heap, (-worth, start, length))
             continue
-        if taken(Repeated(length, found)):
+        if taken(Repeated(length, found, printed)):
             for site in found:
                 free[site : site + length] = bytes(length)
 
@@ -231,7 +294,7 @@ def _candidates(
 def _pieces(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the slices that two places have in common, as far as they go, and those of whole scopes."""
+    """Yield the slices that two places have in common, as far as they go, and those of whole scopes and loops."""
     shapes = statements.shapes
     for places in windows[1:]:
         for group in places.values():
@@ -243,7 +306,7 @@ def _pieces(
                 yield from statements.whole(at, at + common)
                 if common > like - at:  # one behind the other, which no site of the whole would leave room for
                     yield from statements.whole(at, like)
-    for at, end in enumerate(statements.last):
+    for at, end in (*enumerate(statements.last), *statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
             level = (end - at).bit_length() - 1
             if level < len(ranks) and ranks[level][at] and ranks[level][end - (1 << level)]:

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
+_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # where turns have registers each
 _LEAST_VECTOR = 3  # registers of a vector that is one argument
 _MOST, _MOST_OF_LONG = 6, 7  # arguments
-_LONG = 32  # instructions of a sequence that may have more of them
+_LONG = 48  # instructions of a sequence that may have more of them
 _TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
 
 Key = tuple[object, ...]
@@ -142,9 +143,10 @@ class Signature:
 class Columns:
     """The leaves of all sites: those that are equal to each other at each site are one column."""
 
-    def __init__(self, bodies: Sequence[Body], sites: Sequence[Site]) -> None:
-        """Compare the leaves of sites of one shape, which are in these bodies."""
+    def __init__(self, bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool = False) -> None:
+        """Compare the leaves of sites of one shape, which are in these bodies; `loops` have longer lists."""
         self.bodies, self.sites = bodies, sites
+        self._ways = _LISTS_OF_LOOPS if loops else _LISTS
         known: dict[tuple[Key, ...], int] = {}
         self.of: list[int] = []
         self.rows: list[tuple[Leaf, ...]] = []
@@ -166,7 +168,7 @@ class Columns:
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
         others = [column for column in open_ if column not in inside]
-        ways = [[*map(Given, vectors), *self._lists(others, least, step)] for least, step in _LISTS]
+        ways = [[*map(Given, vectors), *self._lists(others, least, step)] for least, step in self._ways]
         return next((given for given in ways if len(given) <= self.most), ways[-1])
 
     def _differs(self, column: int) -> bool:
@@ -227,18 +229,19 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
         yield Given(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
 
 
-def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site]) -> bool:
+def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool) -> bool:
     """Tell whether some sites of a sequence need too many arguments; then all of its sites together do."""
-    columns = Columns(bodies, sites)
+    columns = Columns(bodies, sites, loops=loops)
     return len(columns.given()) > columns.most
 
 
-def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int) -> Signature | None:
+def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, *, loops: bool) -> Signature | None:
     """Return the parameters and the arguments of sites; None if there are too many, or nothing is handed over.
 
-    `main` is the place of the instruction in the first site whose operands give the names.
+    `main` is the place of the instruction in the first site whose operands give the names. A sequence with `loops` has
+    lists for all of their turns.
     """
-    columns = Columns(bodies, sites)
+    columns = Columns(bodies, sites, loops=loops)
     given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
     if not 0 < len(given) <= columns.most:
         return None

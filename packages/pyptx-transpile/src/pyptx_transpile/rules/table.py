@@ -12,6 +12,7 @@ from pyptx_transpile.rules.expressions import EXPRESSION
 from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.fragments import FRAGMENT
 from pyptx_transpile.rules.functions import FUNCTION
+from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
@@ -27,6 +28,6 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
 
 RULES: tuple[SugarRule, ...] = (
-    *(NAMES, SPECIAL, FORM, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
+    *(NAMES, SPECIAL, FORM, LABEL, WAIT, WHILE, RANGE, LOOP, ELIF, IF, BLOCK, EXIT, CONDITION),
     *(PARAMETER, REPEAT, FUNCTION, FRAGMENT, REGISTER, EXPRESSION, NESTED, PLACE),
 )

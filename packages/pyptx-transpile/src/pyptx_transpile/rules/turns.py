@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import Group, call
+from pyptx_transpile.layout import Group, call, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_TABLES", "NAMES", "Loop", "looped", "runs_of", "stepped"]
+__all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
 _WIDEST_TABLE = 80  # columns
 _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
@@ -148,6 +148,11 @@ def _values(columns: Sequence[tuple[int, ...]]) -> Group:
         return Group("(", tuple(rows), ")")
     short = [Group("(", tuple(runs), ",)" if len(runs) == 1 else ")") for runs in map(runs_of, columns)]
     return short[0] if len(short) == 1 else call("zip", [*short, "strict=True"])
+
+
+def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
+    """Return how many lines a `for` over some columns has besides its first."""
+    return sum(1 for _ in lines(_values(columns), 1, "for i, (t, u) in ", ":")) - 1
 
 
 def stepped(column: Sequence[int]) -> int:

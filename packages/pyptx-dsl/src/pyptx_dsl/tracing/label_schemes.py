@@ -1,0 +1,161 @@
+"""Labels without names of their own, called by where they stand, as compilers call theirs: `$L__BB0_7`.
+
+LLVM numbers the basic blocks of a function in the order of the text. A block begins at a label, and behind a branch or
+a `ret`; two branches in a row, of which the first may fall through, are the end of one block. What stands between
+braces belongs to the block around it. A label that was given a name of the same kind sets the number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import DuplicateNameError, OperandError
+from pyptx_dsl.registers.texts import identifier, text
+from pyptx_dsl.tracing.scope import Scope
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import instruction, symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["LabelNames", "LabelNumbers", "label_names", "name_labels"]
+
+_ENDS = frozenset({"bra", "brx", "ret"})
+"""What ends a basic block. LLVM goes on behind `exit` and `trap`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNames:
+    """What the labels of a function are called: a number between two texts, of the block or of the label itself."""
+
+    before: str
+    behind: str
+    of_blocks: bool
+
+    def name(self, number: int) -> str:
+        """Return the name with a number."""
+        return f"{self.before}{number}{self.behind}"
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a name; None for one of another kind."""
+        digits = name[len(self.before) : len(name) - len(self.behind)]
+        if not digits.isdecimal() or self.name(int(digits)) != name:
+            return None
+        return int(digits)
+
+
+def label_names(scheme: object, function: int) -> LabelNames:
+    """Return what the labels of a function are called by a scheme, `$L__BB{function}_{block}`.
+
+    Raise OperandError for a scheme that has neither `{block}` nor `{label}`, or both.
+    """
+    given = text("labels", scheme)
+    parts = given.replace("{function}", str(function)).replace("{label}", "{block}").split("{block}")
+    if len(parts) != 2:
+        raise OperandError(
+            f"labels={given!r} has to count blocks or labels, once",
+            hint='"$L__BB{function}_{block}" names them as LLVM does',
+        )
+    found = LabelNames(parts[0], parts[1], "{block}" in given)
+    identifier(found.name(0), "a label")
+    return found
+
+
+class LabelNumbers:
+    """Counts the blocks and labels of one function, as it is told of its statements one by one."""
+
+    __slots__ = ("_falls", "_fresh", "_names", "_number")
+
+    def __init__(self, names: LabelNames) -> None:
+        """Start in front of the first statement."""
+        self._names = names
+        self._number = 0
+        self._fresh = True
+        self._falls = False
+
+    def instruction(self, node: nodes.Instruction) -> None:
+        """Go on behind an instruction of the function's outermost scope."""
+        if node.opcode[0] not in _ENDS:
+            self._fresh = self._falls = False
+            return
+        together = self._falls and node.guard is None and node.opcode[0] == "bra"
+        if self._names.of_blocks and not together:
+            self._number += 1
+        self._fresh, self._falls = True, node.guard is not None
+
+    def scope(self) -> None:
+        """Go on behind the brace that closes a scope."""
+        self._fresh = self._falls = False
+
+    def expected(self) -> str:
+        """Return what a label here is called."""
+        begins = not self._names.of_blocks or not self._fresh
+        return self._names.name(self._number + begins)
+
+    def label(self, name: str) -> None:
+        """Go on behind a label; one of another kind begins no block."""
+        number = self._names.number(name)
+        if number is not None:
+            self._number, self._fresh, self._falls = number, False, False
+
+
+def name_labels(trace: Trace, names: LabelNames) -> None:
+    """Give the labels of a trace that have no names of their own those that they have by their places.
+
+    Labels without names right behind each other are one. Raise DuplicateNameError for one that another label has.
+    """
+    scope, unnamed = trace.root_scope, trace.names.unnamed_labels
+    found, merged = dict[str, str](), list[int]()
+    numbers = LabelNumbers(names)
+    for at, node in enumerate(scope.nodes):
+        if isinstance(node, nodes.Instruction):
+            numbers.instruction(node)
+        elif isinstance(node, nodes.Label):
+            if node.name in unnamed:
+                found[node.name] = numbers.expected()
+                following = scope.nodes[at + 1] if at + 1 < len(scope.nodes) else None
+                if isinstance(following, nodes.Label) and following.name in unnamed:
+                    merged.append(at)
+                    continue
+                _take(trace, found[node.name], scope.sites[at])
+            numbers.label(found.get(node.name, node.name))
+        elif isinstance(node, Scope):
+            numbers.scope()
+    for at in reversed(merged):
+        del scope.nodes[at], scope.sites[at]
+    if found:
+        _rename(scope, found)
+
+
+def _take(trace: Trace, name: str, site: Site) -> None:
+    """Let a label have a name."""
+    if name in trace.names.labels:
+        raise DuplicateNameError(
+            f"a label without a name is called {name!r} here, as another one is",
+            where=trace.recorder.where(site),
+            hint="give it a name, or take the other one's away",
+        )
+    trace.names.labels.add(name)
+
+
+def _rename(scope: Scope, names: Mapping[str, str]) -> None:
+    for at, node in enumerate(scope.nodes):
+        match node:
+            case nodes.Instruction(opcode=("bra", *_), operands=(*others, tree.Symbol(name))) if name in names:
+                operands = (*others, symbol(names[name]))
+                scope.nodes[at] = instruction(node.opcode, operands, node.guard, node.lead)
+            case nodes.Label(name) if name in names:
+                scope.nodes[at] = nodes.Label(names[name], lead=node.lead)
+            case nodes.BranchTargets(targets) if not names.keys().isdisjoint(targets):
+                scope.nodes[at] = nodes.BranchTargets(
+                    tuple([names.get(each, each) for each in targets]), lead=node.lead
+                )
+            case Scope():
+                _rename(node, names)
+            case _:
+                pass

@@ -1,0 +1,78 @@
+"""Which labels of a module are called by where they stand, so that nobody has to name them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.tracing.label_schemes import LabelNumbers, label_names
+from pyptx_ir.syntax import nodes
+from pyptx_transpile.rows import spelling_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_dsl.tracing.label_schemes import LabelNames
+    from pyptx_transpile.rows import Body, Row
+
+_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # by function and block
+
+
+def label_scheme(row: Row) -> str | None:
+    """Return how most labels of a module are called, `$L__BB{function}_{block}`; None if there is no such way."""
+    bodies = row.bodies()
+    kinds = Counter(
+        f"{found[1]}{{function}}{found[3]}"
+        for number, body in enumerate(bodies)
+        for _, name in body.labels
+        if (found := _NUMBERED.fullmatch(name)) is not None and int(found[2]) == number
+    )
+    if not kinds:
+        return None
+    ((kind, _),) = kinds.most_common(1)
+    schemes = [f"{kind}{{{counted}}}" for counted in ("block", "label")]
+    return max(schemes, key=lambda scheme: sum(len(_expected(body, scheme)) for body in bodies))
+
+
+def expected_labels(body: Body) -> frozenset[int]:
+    """Return the places of the labels that need no name: their places say it, and nothing is said of their spelling."""
+    return body.row.derived(_all_expected).get(body.start, frozenset()) if body.row.is_whole else frozenset()
+
+
+def _all_expected(row: Row) -> dict[int, frozenset[int]]:
+    scheme = row.derived(label_scheme)
+    return {} if scheme is None else {body.start: frozenset(_expected(body, scheme)) for body in row.bodies()}
+
+
+def _expected(body: Body, scheme: str) -> list[int]:
+    names = label_names(scheme, body.row.bodies().index(body))
+    listed = {
+        name
+        for at in range(body.start, body.end)
+        if isinstance(node := body.items[at].node, nodes.BranchTargets)
+        for name in node.targets
+    }
+    return [at for at in _places(body, names) if body.label(at) not in listed and not _is_spelled(body, at)]
+
+
+def _places(body: Body, names: LabelNames) -> Iterator[int]:
+    """Yield the places of the labels that are called as they are expected to be."""
+    numbers, outermost = LabelNumbers(names), body.start - 1
+    for at in range(body.start, body.end):
+        if body.scopes[at] != outermost:
+            continue
+        item = body.items[at]
+        if isinstance(item.node, nodes.Instruction):
+            numbers.instruction(item.node)
+        elif item.kind == "}":
+            numbers.scope()
+        elif isinstance(item.node, nodes.Label):
+            if item.node.name == numbers.expected():
+                yield at
+            numbers.label(item.node.name)
+
+
+def _is_spelled(body: Body, at: int) -> bool:
+    """Tell whether a label, or a branch to it, has a spelling of its own, which would have to name it."""
+    return any(spelling_of(body.items[each]) is not None for each in (at, *(jump.at for jump in body.jumps_to(at))))

@@ -1,0 +1,16 @@
+"""Labels that are called by where they stand: the module says how, and nobody names them."""
+
+from __future__ import annotations
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_transpile.rules.mangled_names import find
+
+__all__ = ["LABEL"]
+
+LABEL = SugarRule(
+    name="label",
+    summary="labels without names, where the number of the block gives them",
+    before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
+    after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
+    find=find,
+)

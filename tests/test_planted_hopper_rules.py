@@ -1,0 +1,109 @@
+"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx.codegen import transpile
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.syntax import decode, encode, parse
+from pyptx_ir.syntax.style import learn, stripped
+from pyptx_transpile.module_plan import ModulePlan
+from pyptx_transpile.proof import Proof
+from pyptx_transpile.rows import Row
+
+from .corpus_modules import CORPUS
+from .test_codegen import module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.module_printer import Printed
+    from pyptx_transpile.plan import Claim, Key, Plan, Slot
+    from pyptx_transpile.proof import Faults
+    from pyptx_transpile.rows import Body
+
+GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
+# By rule, modules that have sites of it, and how many of them; what functions of the file say has other places.
+SITES = {
+    ("ring", GEMM): 3,
+    ("ring", "cutedsl-4.8/products.sm_90a.warpgroups.ptx"): 2,
+    ("arrival", GEMM): 3,
+    ("arrival", "nvrtc-12.9/hopper_gemm.sm_90a.ptx"): 2,
+    ("advance", GEMM): 3,
+    ("advance", "triton-3.9/matmul.sm_90a.persistent.ptx"): 2,
+    ("advance", "pallas-0.10/blocks.sm_100a.product.ptx"): 3,
+    ("descriptor", "triton-3.9/matmul.sm_90a.persistent.ptx"): 4,
+    ("descriptor", "mosaic-0.10/warpgroups.sm_90a.roles.ptx"): 2,
+    ("accumulator", GEMM): 1,
+    ("accumulator", "tilelang-0.1/products.sm_90a.half.ptx"): 1,
+}
+NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last one of a line
+
+
+def rules(key: Key) -> list[SugarRule]:
+    """Return all rules, of which one is wrong at a site."""
+    return [
+        replace(rule, find=_wrong_at(rule, key)) if rule.name == key[0] else rule for rule in manager().sugar_rules()
+    ]
+
+
+def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Claim]]:
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for claim in rule.find(body, plan):
+            is_it = claim.key == key and body.declared == body.start
+            yield replace(claim, write=_spoiled(claim)) if is_it else claim
+
+    return find
+
+
+def _spoiled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        claim.write(printer, slots)
+        lines = printer.page.lines
+        lines[-1] = NUMBER.sub(lambda found: str(int(found[0]) + 1), lines[-1])
+
+    return write
+
+
+def sites(source: str, name: str) -> dict[Key, bool]:
+    """Return the sites of a rule in the functions of a module, and whether a loop says each of them with others."""
+    tree = parse(source)
+    plans = ModulePlan(Row(stripped(tree, learn(tree))), manager().sugar_rules()).plans.values()
+    return {
+        claim.key: any(each.repeats for each in plan.around(claim.start))
+        for plan in plans
+        for claim in plan.claims()
+        if claim.rule == name
+    }
+
+
+@pytest.mark.parametrize(("name", "path"), SITES)
+def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
+    name: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = decode((CORPUS / path).read_bytes())
+    rounds: list[Faults] = []
+    faults = Proof.faults
+
+    def counted(proof: Proof, printed: Printed) -> Faults:
+        rounds.append(faults(proof, printed))
+        return rounds[-1]
+
+    monkeypatch.setattr(Proof, "faults", counted)
+    found = sites(source, name)
+    assert len(found) == SITES[name, path]
+    for key, in_turn in found.items():
+        rounds.clear()
+        done = transpile(source, rules(key), name=path)
+        assert [(one.rule, one.place) for one in done.withdrawn] == [(name, key[1])]
+        # A loop that is wrong is printed turn by turn first, to see which of these is.
+        assert [bool(each) for each in rounds] == [True, *[True] * in_turn, False]
+        assert in_turn or done.applied[name] == len(found) - 1
+        assert encode(module_of(done.text).ptx()) == encode(source)
