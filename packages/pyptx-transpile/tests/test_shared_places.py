@@ -63,7 +63,7 @@ def test_addresses_of_variables_and_places_behind_them_have_names() -> None:
     ],
 )
 def test_long_names_are_cut_so_that_lines_stay_short(variables: str, name: str) -> None:
-    symbol = variables.split("[")[0].split()[-1]
+    symbol = variables.partition("[")[0].split()[-1]
     lines = printed(f"mov.b32 %r1, {symbol}", "bar.sync 0", *uses(1), variables=variables)
     assert lines[0] == f"{name} = ptx.inst.mov.b32(r[1], {symbol})"
 
