@@ -32,7 +32,7 @@ def label_scheme(row: Row) -> str | None:
         return None
     ((kind, _),) = kinds.most_common(1)
     schemes = [f"{kind}{{{counted}}}" for counted in ("block", "label")]
-    return max(schemes, key=lambda scheme: sum(len(_expected(body, scheme)) for body in bodies))
+    return max(schemes, key=lambda scheme: sum(map(len, _expected_by(row, scheme).values())))
 
 
 def expected_labels(body: Body) -> frozenset[int]:
@@ -41,12 +41,15 @@ def expected_labels(body: Body) -> frozenset[int]:
 
 
 def _all_expected(row: Row) -> dict[int, frozenset[int]]:
-    scheme = row.derived(label_scheme)
-    return {} if scheme is None else {body.start: frozenset(_expected(body, scheme)) for body in row.bodies()}
+    return _expected_by(row, row.derived(label_scheme))
 
 
-def _expected(body: Body, scheme: str) -> list[int]:
-    names = label_names(scheme, body.row.bodies().index(body))
+def _expected_by(row: Row, scheme: str | None) -> dict[int, frozenset[int]]:
+    named = [(body, label_names(scheme, number)) for number, body in enumerate(row.bodies())]
+    return {body.start: frozenset(_expected(body, names)) for body, names in named if names is not None}
+
+
+def _expected(body: Body, names: LabelNames) -> list[int]:
     listed = {
         name
         for at in range(body.start, body.end)

@@ -146,23 +146,7 @@ class ModulePrinter:
         definitions = {
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
         }  # first: the variables that they use have names
-        parts: list[Part] = []
-        page, at, items = Page(), self._begin(), self.row.items
-        while at < len(items) - 1:
-            if at in definitions:
-                if page.lines:
-                    parts.append(Part(page))
-                parts += [self._helper(each) for each in helpers]
-                helpers = []
-                parts.append(definitions[at])
-                page, at = Page(), self.row.ends[at + 1] + 1
-            elif isinstance(node := items[at].node, nodes.Section):
-                at = self._section(page, at, node)
-            else:
-                self._statement(page, at)
-                at += 1
-        if page.lines:
-            parts.append(Part(page))
+        parts = self._statements(definitions, helpers)
         claims = [claim for plan in _all(plans) for claim in plan.claims()]
         if any("SPELLING" in claim.constants for claim in claims):
             parts.insert(0, self._spelling())
@@ -178,6 +162,25 @@ class ModulePrinter:
         opening = self._opening(numbered=numbered)
         head = self._head(parts, _OF_TEXTS if is_long else "") + opening
         return Printed(head, tuple(parts), self._foot(), opening, numbered)
+
+    def _statements(self, definitions: Mapping[int, Part], helpers: list[Helper]) -> list[Part]:
+        """Return the statements of the module, with the functions that were made in front of the first that calls."""
+        parts: list[Part] = []
+        page, at, items = Page(), self._begin(), self.row.items
+        while at < len(items) - 1:
+            if at in definitions:
+                if page.lines:
+                    parts.append(Part(page))
+                parts += [self._helper(each) for each in helpers]
+                helpers = []
+                parts.append(definitions[at])
+                page, at = Page(), self.row.ends[at + 1] + 1
+            elif isinstance(node := items[at].node, nodes.Section):
+                at = self._section(page, at, node)
+            else:
+                self._statement(page, at)
+                at += 1
+        return [*parts, Part(page)] if page.lines else parts
 
     def _spelling(self) -> Part:
         page = Page()

@@ -18,8 +18,8 @@ class Page:
     """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
 
     `folded` are the claims that say in one text what others claim in each of their turns. By the claim that gives
-    names, `bound` has these and what they should be given, where that is what a call returns, and `counted` the header
-    of a loop that gives one to its counter, with another one that does so whatever it counts in.
+    names, `bound` has these and what they should be given, where that is what a call returns, and `counted` how the
+    header of a loop begins that gives one to its counter, with another header that does so whatever it counts in.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
@@ -70,10 +70,10 @@ class Page:
         if self.owner is not None and bound:
             self.bound.setdefault(self.owner, []).extend(bound)
 
-    def count(self, header: str, other: str) -> None:
-        """Note how a loop whose counter has a name begins, and how it does whatever it counts in."""
+    def count(self, beginning: str, other: str) -> None:
+        """Note how the header of a loop begins whose counter has a name, and one that gives it whatever else."""
         if self.owner is not None:
-            self.counted[self.owner] = header, other
+            self.counted[self.owner] = beginning, other
 
     def naming(self) -> list[Claim]:
         """Return the claims that give names to registers."""
@@ -82,19 +82,23 @@ class Page:
     def without_returns(self, checked: str) -> list[str]:
         """Return the lines, in which names do not depend on what calls return: so each of them is right by itself.
 
-        A function that is called `checked` is handed the number of the claim that gives a name, what it gives that to,
-        and what it should; it returns the latter.
+        A function that is called `checked` is handed the number of the claim that gives a name, or several, what it
+        gives that to, and what it should; it returns the latter.
         """
         found = list(self.lines)
         last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
         for number, (claim, names) in enumerate(self.bound.items()):
             for name, element in names:
-                found[last[claim]] += f"; {name} = {checked}({number}, {name}, {element})"
-        for claim, (header, other) in self.counted.items():
+                found[last[claim]] += f"; {name} = {checked}({number}, ({name}), {element})"
+        for claim, (beginning, other) in self.counted.items():
             at = self.owners.index(claim)
-            while found[at].lstrip(" ") != header:
+            while not found[at].lstrip(" ").startswith(beginning):
                 at = self.owners.index(claim, at + 1)
-            found[at] = found[at].replace(header, other)
+            margin = " " * (len(found[at]) - len(found[at].lstrip(" ")))
+            end = at
+            while not (found[end].startswith(margin) and found[end].endswith(":") and found[end][len(margin)] != " "):
+                end += 1  # it may take several lines
+            found[at : end + 1] = [margin + other, *[""] * (end - at)]
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:

@@ -33,7 +33,6 @@ from pyptx_ir.syntax.drafts import rewritten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_dsl.types import PtxType
     from pyptx_ir.syntax.style import Style
     from pyptx_ir.toolchain import Assembly, Resources
@@ -49,8 +48,8 @@ class ModuleBuilder:
     """
 
     __slots__ = (
-        *("_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements", "_style"),
-        *("_tail", "_unchecked", "_unfinished"),
+        *("_bodies", "_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements"),
+        *("_style", "_tail", "_unchecked", "_unfinished"),
     )
 
     param = staticmethod(parameter)
@@ -73,9 +72,9 @@ class ModuleBuilder:
         self._checker = StatementChecker()
         self._files: set[int] = set()
         self._labels: set[str] = set()
-        self._label_scheme = labels
-        self._labels_of(0)
-        self._defined: list[Entry] = []
+        self._label_scheme, self._bodies = labels, 0
+        label_names(labels, 0)
+        self._defined: dict[str, Entry] = {}
         self._unfinished = Unfinished(self._statements.recorder)
 
     if not TYPE_CHECKING:
@@ -106,7 +105,7 @@ class ModuleBuilder:
 
     def described(self) -> str:
         """Return what the module is, in words: its target, its kernels, and how they are run."""
-        return described(self.module(), {each.head.name: each for each in self._defined})
+        return described(self.module(), self._defined)
 
     @tracebacks.entry
     def cubin(self) -> bytes:
@@ -322,21 +321,21 @@ class ModuleBuilder:
 
         def define(body: Callable[..., object]) -> FunctionName:
             if not self._unfinished.end(begun):
-                raise DuplicateNameError(f"{head.name!r} has a body already", hint="another body takes another m.entry")
+                raise DuplicateNameError(
+                    f"{head.name!r} has a body already", hint="another function is another m.entry"
+                )
             at = self._statements
-            labels = self._labels_of(len(self._defined))
+            labels = label_names(self._label_scheme, self._bodies)
             finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked, labels=labels)
+            self._bodies += 1
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
             at.append_definition(head, block, opening, finished.sites)
-            self._defined.append(Entry(head, body, self._platform, self.module, at.line_origins))
-            return FunctionName.of(self._defined[-1], self)
+            defined = Entry(head, body, self._platform, self.module, at.line_origins)
+            self._defined[head.name] = defined
+            return FunctionName.of(defined, self)
 
         return define
-
-    def _labels_of(self, function: int) -> LabelNames | None:
-        """Return what labels without names are called in a function, by its number."""
-        return None if self._label_scheme is None else label_names(self._label_scheme, function)
 
     # --- the rest ---------------------------------------------------------------------------------------
 

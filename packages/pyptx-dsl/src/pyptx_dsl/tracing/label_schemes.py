@@ -49,11 +49,13 @@ class LabelNames:
         return int(digits)
 
 
-def label_names(scheme: object, function: int) -> LabelNames:
-    """Return what the labels of a function are called by a scheme, `$L__BB{function}_{block}`.
+def label_names(scheme: object, function: int) -> LabelNames | None:
+    """Return what the labels of a function are called by a scheme, `$L__BB{function}_{block}`; None without one.
 
     Raise OperandError for a scheme that has neither `{block}` nor `{label}`, or both.
     """
+    if scheme is None:
+        return None
     given = text("labels", scheme)
     parts = given.replace("{function}", str(function)).replace("{label}", "{block}").split("{block}")
     if len(parts) != 2:

@@ -190,7 +190,7 @@ def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> N
     if name is not None and any(_word(name).search(line) for line in page.lines[first + 1 :]):
         page.lines[first] = page.lines[first].replace("for _ in ", f"for {name} in ", 1)
         element = printer.values.expression(loop.counter)
-        page.count(f"for {name} in {header}:", f"for {name} in ({element} for _ in {header}):")
+        page.count(f"for {name} in ", f"for {name} in ({element} for _ in {header}):")
 
 
 def _is_written(body: Body, loop: Counted) -> bool:
