@@ -112,7 +112,7 @@ WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_everywhere_is_withdrawn_everywhere(fault: str) -> None:
-    done = transpile(SOURCE, (*RULES[:-1], rule(WRONG[fault]), RULES[-1]))
+    done = transpile(SOURCE, (*RULES[:-2], rule(WRONG[fault]), *RULES[-2:]))
     assert done.met["adds"] == 4
     assert done.applied["adds"] == 0
     assert len(done.withdrawn) == 4
@@ -130,7 +130,7 @@ def test_what_is_wrong_once_is_withdrawn_there_alone(fault: str) -> None:
         else:
             printer.instruction(printer.body.branch(at))
 
-    done = transpile(SOURCE, (*RULES[:-1], rule(write), RULES[-1]))
+    done = transpile(SOURCE, (*RULES[:-2], rule(write), *RULES[-2:]))
     (site,) = done.withdrawn
     assert site.function == "first"
     assert site.statement == "add.s32 %r2, %r1, 3;"

@@ -61,13 +61,13 @@ class Page:
         self.say(said, f"{name} = ")
         self._bind([(name, element)])
 
-    def bind_within(self, said: Expression, bound: Sequence[tuple[str, str]]) -> None:
-        """Print a call in which arguments give names to themselves, and note these and what they should be given."""
-        self.say(said)
+    def bind_several(self, said: Expression, bound: Sequence[tuple[str, str]], before: str = "") -> None:
+        """Print a call that gives names to arguments of it, or `before` it to its results; note what they should be."""
+        self.say(said, before)
         self._bind(bound)
 
     def _bind(self, bound: Sequence[tuple[str, str]]) -> None:
-        if self.owner is not None:
+        if self.owner is not None and bound:
             self.bound.setdefault(self.owner, []).extend(bound)
 
     def count(self, beginning: str, other: str) -> None:

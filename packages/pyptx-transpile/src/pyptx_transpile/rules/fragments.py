@@ -85,7 +85,7 @@ def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
                 items[place] = name
             items[places[0]] = f"{name} := {element}"
             bound.append((name, element))
-        printer.page.bind_within(Group(said.opening, tuple(items), said.closing), bound)
+        printer.page.bind_several(Group(said.opening, tuple(items), said.closing), bound)
 
     return Claim("fragment", at, at + 1, write, opens=0, like=at)
 

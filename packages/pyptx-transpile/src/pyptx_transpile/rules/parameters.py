@@ -207,12 +207,9 @@ def _say(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str], n
     said = printer.called(printer.body.branch(part[0].at)) if alone else _call(printer, part, keywords)
     results = [printer.values.expression(each.result) for each in part]
     given = [name and printer.registers.name(each.result.name, name) for each, name in zip(part, names, strict=True)]
-    if alone and given[0]:
-        printer.page.bind(given[0], said, results[0])
-    elif any(given):
-        printer.page.bind(_bound(given).removesuffix(" = "), said, f"({', '.join(results)},)")
-    else:
-        printer.page.say(said)
+    before = f"{given[0]} = " if alone and given[0] else _bound(given)
+    bound = [(name, result) for name, result in zip(given, results, strict=True) if name]
+    printer.page.bind_several(said, bound, before)
 
 
 def _call(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str]) -> Group:

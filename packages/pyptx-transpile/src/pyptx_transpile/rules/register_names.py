@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
 
-__all__ = ["REGISTER", "wanted_name"]
+__all__ = ["REGISTER", "naming", "wanted_name"]
 
 _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 
@@ -46,7 +46,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
         if banks.type_of(result) is None or not uses.is_one_value(spell(result)):
             continue
         if not body.deviates(at) and plan.owner(at) is None and not plan.in_turn(at):
-            yield _claim(at, node, wanted)
+            yield naming("register", at, node, wanted)
 
 
 def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
@@ -63,13 +63,15 @@ def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], functi
             return None
 
 
-def _claim(at: int, node: nodes.Instruction, wanted: str) -> Claim:
+def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Claim:
+    """Return the claim of a rule that gives the result of an instruction a name, much as wanted."""
+
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         said, result = printer.called(node), node.operands[0]
         element = printer.values.expression(result)
         printer.page.bind(printer.registers.name(spell(result), wanted), said, element)
 
-    return Claim("register", at, at + 1, write, opens=0)
+    return Claim(rule, at, at + 1, write, opens=0)
 
 
 REGISTER = SugarRule(

@@ -37,9 +37,13 @@ class Uses:
         self.early.update([name for name in read if name not in self.written])
         self.written.update(written)
 
+    def is_known(self, name: str) -> bool:
+        """Tell whether a register holds one value wherever it is read."""
+        return self.written[name] == 1 and name not in self.early
+
     def is_one_value(self, name: str) -> bool:
         """Tell whether a register holds one value, which is read often enough to be worth a name."""
-        return self.written[name] == 1 and name not in self.early and self.read[name] >= _FEWEST
+        return self.is_known(name) and self.read[name] >= _FEWEST
 
 
 class _Counted:

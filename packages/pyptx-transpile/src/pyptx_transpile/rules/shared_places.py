@@ -1,0 +1,81 @@
+"""Places in shared memory by a name: registers that hold the address of a variable, or of so many bytes behind it.
+
+`tile_base = ptx.inst.mov.u32(r[1], tile)`, and `tile_1024 = ptx.inst.add.s32(r[2], tile_base, 1024)`. This rule comes
+last, and names what no other one says: an expression without a name is shorter than two statements with one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.mangled import plain
+from pyptx_transpile.rules.register_names import naming
+from pyptx_transpile.rules.register_uses import uses_of
+from pyptx_transpile.spelling import banks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.rows import Body, Row
+
+__all__ = ["PLACE"]
+
+_LONGEST, _LONGEST_WORD = 8, 4  # characters of a name, or of the first word of a longer one: lines must not break
+
+
+def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each instruction that no other rule says, and whose result is such an address."""
+    shared = body.row.derived(_shared_variables)
+    if body.declared != body.start or not shared:
+        return  # it stands for several places, whose registers are parameters
+    uses, banks = uses_of(body), banks_of(body)
+    stems: dict[tree.Operand, str] = {}
+    for at in range(body.start, body.end):
+        match body.instruction(at):
+            case nodes.Instruction(("mov", _), (tree.Register() as result, tree.Symbol(name)), None) as node if (
+                name in shared
+            ):
+                stem = _stem(plain(name), alone=len(shared) == 1)
+                wanted = f"{stem}_base" if stem == plain(name) else stem
+            case nodes.Instruction(("add", _), (tree.Register() as result, source, number), None) as node if (
+                source in stems and isinstance(number, tree.Immediate) and number.text.isdecimal()
+            ):
+                stem = stems[source]
+                wanted = f"{stem}_{number.text}"
+            case _:
+                continue
+        if not uses.is_known(result.name) or banks.type_of(result) is None:
+            continue
+        stems[result] = stem
+        is_free = plan.owner(at) is None and not plan.in_turn(at)
+        if is_free and uses.is_one_value(result.name) and not body.deviates(at):
+            yield naming("place", at, node, wanted)
+
+
+def _stem(variable: str, *, alone: bool) -> str:
+    """Return what places of a variable are called after: its name, or a word of it unless it is `alone`, or `smem`."""
+    if len(variable) <= _LONGEST:
+        return variable
+    word = variable.partition("_")[0]
+    return word if not alone and 1 < len(word) <= _LONGEST_WORD else "smem"
+
+
+def _shared_variables(row: Row) -> frozenset[str]:
+    """Return the names of the variables in shared memory, of the module and of its functions."""
+    found = [item.node for item in row.items if isinstance(item.node, nodes.Variable)]
+    return frozenset([each.name for node in found if node.space == "shared" for each in node.declarators])
+
+
+PLACE = SugarRule(
+    name="place",
+    summary="names for registers that hold an address in shared memory",
+    before=".shared .b8 tile[64];\n\tmov.u32 %r1, tile;\n\tbar.sync 0;\n\tst.shared.b32 [%r1], %r2;"
+    "\n\tst.shared.b32 [%r1+4], %r3;",
+    after="tile_base = ptx.inst.mov.u32(r[1], tile)\nptx.inst.bar.sync(0)\n"
+    "ptx.inst.st.shared.b32(ptx.addr(tile_base), r[2])\nptx.inst.st.shared.b32(ptx.addr(tile_base, 4), r[3])",
+    find=find,
+)
