@@ -16,7 +16,8 @@ from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.loops import LOOP, WHILE
 from pyptx_transpile.rules.mangled_names import NAMES
 from pyptx_transpile.rules.nested_calls import NESTED
-    *(PARAMETER, REPEAT, FUNCTION, FRAGMENT, REGISTER, PREDICATED, EXPRESSION, NESTED),
+from pyptx_transpile.rules.parameters import PARAMETER
+from pyptx_transpile.rules.predicated import PREDICATED
 from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
