@@ -77,7 +77,12 @@ class Proof:
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        names = self._others or {start: list(bound[start]) for start in found if start in bound} or bound
+        # What claims give names to was checked; what counters of loops are was not.
+        counted = {
+            part.body.start: list(part.page.counted) for part in printed.parts if part.body and part.page.counted
+        }
+        names = self._others or {start: counted[start] for start in found if start in counted}
+        names = names or {start: bound[start] for start in found if start in bound} or bound
         return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
 
     def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
