@@ -331,7 +331,7 @@ class ModuleBuilder:
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
             at.append_definition(head, block, opening, finished.sites)
-            defined = Entry(head, body, self._platform, self.module, at.line_origins)
+            defined = Entry(head, body, self._platform, at.line_origins)
             self._defined[head.name] = defined
             return FunctionName.of(defined, self)
 

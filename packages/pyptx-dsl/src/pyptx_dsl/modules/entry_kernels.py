@@ -34,12 +34,11 @@ Sizes: TypeAlias = "Sequence[int] | int"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function of a module: its header, the function that is its body, and the module, as it is when it is asked."""
+    """A function of a module: its header, the function that is its body, and where the module's lines come from."""
 
     head: nodes.Function
     function: Callable[..., object]
     platform: Platform
-    module: Callable[[], nodes.Module]
     origins: Callable[[], Origins]
 
 
@@ -61,6 +60,7 @@ class EntryKernel(Kernel):
     def __init__(
         self,
         entry: Entry,
+        module: Callable[[], nodes.Module],
         names: Sequence[str],
         inputs: Mapping[str, Tile],
         outputs: Mapping[str, Tile],
@@ -68,6 +68,7 @@ class EntryKernel(Kernel):
     ) -> None:
         """Check what was said against the header; raise a KernelError for the first fault."""
         self._entry = entry
+        self._module = module
         arrays = (*inputs, *outputs)
         self._rows = tuple(
             [
@@ -90,7 +91,7 @@ class EntryKernel(Kernel):
         return f"EntryKernel({self.name}, arch={self.arch!r})"
 
     def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:  # noqa: ARG002  it has none
-        module = self._entry.module()
+        module = self._module()
         return Traced(
             module=module,
             text=emit(module),
@@ -135,12 +136,13 @@ def is_tensor_map(each: nodes.Parameter) -> bool:
 
 def entry_kernel(
     entry: Entry,
+    module: Callable[[], nodes.Module],
     names: Sequence[str] | None,
     inputs: Mapping[str, Tile] | None,
     outputs: Mapping[str, Tile] | None,
     launch: Launch,
 ) -> EntryKernel:
-    """Return a kernel of a module on arrays; see `FunctionName.kernel`."""
+    """Return a kernel of a module, which is asked when the kernel is used, on arrays; see `FunctionName.kernel`."""
     head = entry.head
     if head.kind != "entry":
         raise CallError(f"{head.name!r} is a device function, which nothing launches", hint="launch one that calls it")
@@ -156,7 +158,7 @@ def entry_kernel(
             raise SignatureError(
                 f"{head.name!r} has no parameter {name!r}", hint=f"its parameters are {', '.join(called)}"
             )
-    return EntryKernel(entry, called, inputs or {}, outputs or {}, launch)
+    return EntryKernel(entry, module, called, inputs or {}, outputs or {}, launch)
 
 
 def parameter_names(head: nodes.Function) -> tuple[str, ...]:

@@ -66,4 +66,4 @@ class FunctionName(str):
         from pyptx_dsl.modules.entry_kernels import Launch, entry_kernel
 
         said = Launch(grid, block, cluster, smem, mutates, launch)
-        return entry_kernel(self._entry, names, in_specs, out_specs, said)
+        return entry_kernel(self._entry, self._module.module, names, in_specs, out_specs, said)
