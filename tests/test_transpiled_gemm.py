@@ -74,7 +74,7 @@ def calls(statements: list[ast.stmt]) -> list[str]:
     found: list[str] = []
     for each in statements:
         match each:
-            case ast.Expr(value=ast.Call() as call):
+            case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
                 found.append(name_of(call))
             case ast.With(items=[ast.withitem(context_expr=head)], body=body):
                 found += [f"with {name_of(head)}", *calls(body)]
