@@ -8,10 +8,11 @@ are equal, give the candidates. Those that save most are taken first, at all pla
 from __future__ import annotations
 
 import heapq
+from array import array
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import nodes
@@ -31,6 +32,7 @@ _LEVELS = 7  # so that a sequence has less than 256 items
 _LEAST_ITEMS = 3
 _MOST_LENGTHS = 16  # of the candidates that begin with one window
 _NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # what a scope holds, and is not without it
+_NUMBERS = "I"  # of arrays, in which a number of a long module takes four bytes
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 
@@ -68,7 +70,7 @@ class Statements:
         """Give numbers to the items of bodies; what claims say cannot be taken apart."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
-        self.turns: dict[int, tuple[Turn, ...]] = {}
+        self.turns: list[tuple[Turn, ...]] = [()] * size
         self.loops: dict[int, int] = {}
         known: dict[Hashable, int] = {}
         for plan in plans.values():
@@ -100,8 +102,12 @@ class Statements:
         self.loops.setdefault(claim.start, claim.end)
         for number, (start, end) in enumerate(claim.inner):
             turn = Turn(claim.start, claim.end, number, end)
+            around, inside = None, tuple[Turn, ...]()
             for at in range(start, end):
-                self.turns[at] = (*self.turns.get(at, ()), turn)
+                if self.turns[at] is not around:
+                    around = self.turns[at]
+                    inside = (*around, turn)
+                self.turns[at] = inside
 
     def _join(self, start: int, end: int) -> None:
         """Keep the first and the last item of a slice together."""
@@ -141,12 +147,12 @@ class Statements:
 
     def printed(self, sites: Sequence[int]) -> list[int]:
         """Return the numbers of the sites that have lines of their own: of turns, the first one has."""
-        return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns.get(at, ()))]
+        return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns[at])]
 
     def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a slice that have whole loops, or are in the first turn of one: the others are like it."""
         while start < end:
-            first = self.turns.get(start, ())
+            first = self.turns[start]
             again = next((turn for turn in first if turn.number), None)
             cut = again.end if again is not None else self._cut(start, end)
             if cut is None:
@@ -158,7 +164,7 @@ class Statements:
 
     def _cut(self, start: int, end: int) -> int | None:
         """Return the first place at which a slice is to be cut so as to take no loop apart; None if it takes none."""
-        first, last = self.turns.get(start, ()), self.turns.get(end - 1, ())
+        first, last = self.turns[start], self.turns[end - 1]
         if not first and not last:
             return None
         common = 0
@@ -243,13 +249,13 @@ def repeated(
                 free[site : site + length] = bytes(length)
 
 
-def _ranks(shapes: Sequence[int]) -> list[list[int]]:
+def _ranks(shapes: Sequence[int]) -> list[array[int]]:
     """Return, by level, a number for the window of `2**level` items at each place; 0 for one that occurs once."""
-    ranks = [_counted(list(shapes))]
+    ranks = [_counted(shapes)]
     for level in range(_LEVELS):
         half, rank = 1 << level, ranks[-1]
         pairs: dict[tuple[int, int], int] = {}
-        wider = [0] * len(rank)
+        wider = array(_NUMBERS, bytes(len(rank) * rank.itemsize))
         for at in range(len(rank) - half):
             if rank[at] and rank[at + half]:
                 wider[at] = pairs.setdefault((rank[at], rank[at + half]), len(pairs) + 1)
@@ -257,17 +263,15 @@ def _ranks(shapes: Sequence[int]) -> list[list[int]]:
     return ranks
 
 
-def _counted(rank: list[int]) -> list[int]:
+def _counted(rank: Sequence[int]) -> array[int]:
     """Return ranks without those that occur once."""
-    counts: defaultdict[int, int] = defaultdict(int)
-    for each in rank:
-        counts[each] += 1
-    return [each if counts[each] > 1 else 0 for each in rank]
+    counts = Counter(rank)
+    return array(_NUMBERS, [each if counts[each] > 1 else 0 for each in rank])
 
 
-def _places(rank: Sequence[int]) -> dict[int, list[int]]:
+def _places(rank: Sequence[int]) -> dict[int, array[int]]:
     """Return the places of each rank."""
-    places: defaultdict[int, list[int]] = defaultdict(list)
+    places: defaultdict[int, array[int]] = defaultdict(lambda: array(_NUMBERS))
     for at, each in enumerate(rank):
         if each:
             places[each].append(at)
@@ -306,7 +310,7 @@ def _pieces(
                 yield from statements.whole(at, at + common)
                 if common > like - at:  # one behind the other, which no site of the whole would leave room for
                     yield from statements.whole(at, like)
-    for at, end in (*enumerate(statements.last), *statements.loops.items()):
+    for at, end in chain(enumerate(statements.last), statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
             level = (end - at).bit_length() - 1
             if level < len(ranks) and ranks[level][at] and ranks[level][end - (1 << level)]:

@@ -46,16 +46,27 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
     shapes = Shapes().of_row(row)
     names = [(item.kind, item.name) for item in row]
     explain(row)
-    outside = [(item.kind, item.name) for item in row]  # in inline assembly, there will be others
+    explained = any(item.remark for item in row)
+    outside = [(item.kind, item.name) for item in row] if explained else names  # in asm, there will be others
     style, parts = _learnt(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
-    for item, lead, raw in list(differences_where_learnt(row, shapes, style, parts, in_asm)):
+    written: tuple[Item, str | None, str | None] | None = None
+    for each in differences_where_learnt(row, shapes, style, parts, in_asm):
+        _leave(written)  # which the next one was told by
+        written = each
+    _leave(written)
+    _rename(row, names)
+    return style, row
+
+
+def _leave(written: tuple[Item, str | None, str | None] | None) -> None:
+    """Leave to an item what the style does not give."""
+    if written is not None:
+        item, lead, raw = written
         item.lead = lead
         if item.node is not None:
             item.raw = raw
-    _rename(row, names)
-    return style, row
 
 
 def _rename(row: Iterable[Item], names: Iterable[tuple[str, str]]) -> None:
