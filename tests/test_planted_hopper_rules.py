@@ -13,8 +13,8 @@ from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
 from pyptx_ir.syntax.style import learn, stripped
 from pyptx_transpile.module_plan import ModulePlan
-from pyptx_transpile.proof import Proof
 from pyptx_transpile.rows import Row
+from pyptx_transpile.transpiler import Transpiler
 
 from .corpus_modules import CORPUS
 from .test_codegen import module_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.module_printer import Printed
     from pyptx_transpile.plan import Claim, Key, Plan, Slot
-    from pyptx_transpile.proof import Faults
+    from pyptx_transpile.proof import Faults, Proof
     from pyptx_transpile.rows import Body
 
 GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
@@ -90,13 +90,13 @@ def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
 ) -> None:
     source = decode((CORPUS / path).read_bytes())
     rounds: list[Faults] = []
-    faults = Proof.faults
+    proved = Transpiler.proved
 
-    def counted(proof: Proof, printed: Printed) -> Faults:
-        rounds.append(faults(proof, printed))
+    def counted(transpiler: Transpiler, proof: Proof, printed: Printed) -> Faults:
+        rounds.append(proved(transpiler, proof, printed))
         return rounds[-1]
 
-    monkeypatch.setattr(Proof, "faults", counted)
+    monkeypatch.setattr(Transpiler, "proved", counted)
     found = sites(source, name)
     assert len(found) == SITES[name, path]
     for key, in_turn in found.items():

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.torch, pytest.mark.jax]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.jax,
+    pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecution"),
+]
 
 LAUNCHED = ("nvcc-13.0/atomics.sm_80", "nvcc-13.0/hashing.sm_75", "triton-3.9/across.sm_80.counting")
 

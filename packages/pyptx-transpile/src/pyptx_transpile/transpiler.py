@@ -100,7 +100,7 @@ class Transpiler:
         printed = self.printed()
         proof = Proof(self._row, self._style, self._progress)
         rounds = 0
-        while verify and (self._withdraw(self._faults(proof, printed), entirely=rounds >= _ROUNDS)):
+        while verify and (self._withdraw(self.proved(proof, printed), entirely=rounds >= _ROUNDS)):
             rounds += 1
             printed = self.printed()
         if verify and not self._numbered:
@@ -109,8 +109,8 @@ class Transpiler:
         dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
         return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped)
 
-    def _faults(self, proof: Proof, printed: Printed) -> Faults:
-        """Return the claims that are wrong.
+    def proved(self, proof: Proof, printed: Printed) -> Faults:
+        """Return the claims that are wrong in one round of the proof.
 
         One too many branch gives other names to labels that have none, and other claims look wrong. So a file that is
         wrong is run with all names: then each claim is right or wrong by itself. If all are right, labels keep names.
