@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +11,11 @@ from pyptx_transpile.rules.fragments import FRAGMENT
 from pyptx_transpile.rules.table import RULES
 
 from .test_proof import rebuilt
+from .wrong_rules import wrong_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
 REGISTERS = ".reg .f32 %f<40>;\n\t.reg .b32 %r<40>;"
@@ -99,23 +94,6 @@ def test_others_stay_lists(what: str) -> None:
     assert rebuilt(done.text) == source
 
 
-def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; the first call that names a fragment says something else."""
-
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
-        for number, claim in enumerate(FRAGMENT.find(body, plan)):
-            yield claim if number else replace(claim, write=written(claim))
-
-    def written(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
-        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-            claim.write(printer, slots)
-            printer.page.lines[-1] = change(printer.page.lines[-1])
-
-        return write
-
-    return [replace(rule, find=find) if rule is FRAGMENT else rule for rule in RULES]
-
-
 WRONG: dict[str, Callable[[str], str]] = {
     "other registers": lambda line: line.replace("r[1:5]", "r[2:6]"),
     "fewer registers": lambda line: line.replace("r[1:5]", "r[1:4]"),
@@ -128,7 +106,7 @@ def test_a_wrong_name_is_withdrawn_alone(what: str) -> None:
     first = (LOAD, product(1, b=9), "bar.sync 0", product(5, b=11), "bar.sync 1")
     second = [each.replace("%r", "%r1").replace("%r130", "%r30") for each in ("bar.sync 2", LOAD)]
     source = module(*first, *second, product(9, 11, 21), "bar.sync 3", product(13, 11, 23))
-    done = transpile(source, wrong(WRONG[what]))
+    done = transpile(source, wrong_first(FRAGMENT, WRONG[what]))
     assert [(one.rule, one.statement) for one in done.withdrawn] == [("fragment", f"{LOAD};")]
     assert rebuilt(done.text) == source
     assert "(a := r[11:15], " in done.text
@@ -136,7 +114,7 @@ def test_a_wrong_name_is_withdrawn_alone(what: str) -> None:
 
 def test_all_names_of_a_function_go_where_one_is_bound_to_nothing() -> None:
     source = module(LOAD, product(1), "bar.sync 0", product(5, b=11))
-    done = transpile(source, wrong(lambda line: line.replace("a :=", "other :=")))
+    done = transpile(source, wrong_first(FRAGMENT, lambda line: line.replace("a :=", "other :=")))
     assert {one.rule for one in done.withdrawn} == {"fragment"}
     assert ":=" not in done.text
     assert rebuilt(done.text) == source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +11,11 @@ from pyptx_transpile.rules.parameters import PARAMETER
 from pyptx_transpile.rules.table import RULES
 
 from .test_proof import rebuilt
+from .wrong_rules import wrong_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
 TYPES = ("u64", "u64", "u32", "f32", "u8", "u32", "u64", "u64")
@@ -127,23 +122,6 @@ def test_others_stay(what: str) -> None:
     assert rebuilt(done.text) == source
 
 
-def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; the first call says something else."""
-
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
-        for number, claim in enumerate(PARAMETER.find(body, plan)):
-            yield claim if number else replace(claim, write=written(claim))
-
-    def written(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
-        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-            claim.write(printer, slots)
-            printer.page.lines[-1] = change(printer.page.lines[-1])
-
-        return write
-
-    return [replace(rule, find=find) if rule is PARAMETER else rule for rule in RULES]
-
-
 WRONG: dict[str, Callable[[str], str]] = {
     "another parameter": lambda line: line.replace("params[2]", "params[5]"),
     "another register": lambda line: line.replace("r[1:3]", "r[2:4]"),
@@ -157,7 +135,7 @@ WRONG: dict[str, Callable[[str], str]] = {
 def test_a_wrong_call_is_withdrawn_alone(what: str) -> None:
     first = (load(2, "r1"), load(5, "r2"), *USES, "bar.sync %r2", "bar.sync %r2, 32")
     source = module(*first, load(6, "rd7"), load(7, "rd8"))
-    done = transpile(source, wrong(WRONG[what]))
+    done = transpile(source, wrong_first(PARAMETER, WRONG[what]))
     assert [(one.rule, one.statement) for one in done.withdrawn] == [("parameter", f"{load(2, 'r1')};")]
     assert rebuilt(done.text) == source
     assert "ptx.params(*params[6:8], into=rd[7:9])" in done.text

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pyptx_transpile import transpile
@@ -12,15 +9,7 @@ from pyptx_transpile.rules.shared_places import PLACE
 from pyptx_transpile.rules.table import RULES
 
 from .test_proof import rebuilt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body
+from .wrong_rules import wrong_first
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
 TILE = ".shared .align 16 .b8 tile[64];"
@@ -91,28 +80,11 @@ def test_others_stay_elements_of_their_banks(what: str) -> None:
     assert not done.withdrawn
 
 
-def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; the first name is of something else."""
-
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
-        for number, claim in enumerate(PLACE.find(body, plan)):
-            yield claim if number else replace(claim, write=written(claim))
-
-    def written(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
-        def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-            claim.write(printer, slots)
-            printer.page.lines[-1] = change(printer.page.lines[-1])
-
-        return write
-
-    return [replace(rule, find=find) if rule is PLACE else rule for rule in RULES]
-
-
 @pytest.mark.parametrize("register", ["r[3]", "p[1]", "r[100]"])
 def test_a_wrong_name_is_withdrawn_alone(register: str) -> None:
     second = ("mov.u32 %r5, tile", "bar.sync 1", "st.shared.b32 [%r5+8], %r9", "st.shared.b32 [%r5+20], %r11")
     source = module("mov.u32 %r1, tile", "bar.sync 0", *uses(1), *second)
-    done = transpile(source, wrong(lambda line: line.replace("r[1]", register)))
+    done = transpile(source, wrong_first(PLACE, lambda line: line.replace("r[1]", register)))
     assert [(one.rule, one.statement) for one in done.withdrawn] == [("place", "mov.u32 %r1, tile;")]
     assert rebuilt(done.text) == source
     assert "tile_base = ptx.inst.mov.u32(r[5], tile)" in done.text

@@ -1,0 +1,34 @@
+"""Rules of which one is wrong at its first site, to be withdrawn there and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyptx_transpile.rules.table import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.plugins.rows import SugarRule
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.plan import Claim, Plan, Slot
+    from pyptx_transpile.rows import Body
+
+
+def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:
+    """Return all rules; of the first claim of one, the last line is changed."""
+
+    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        for number, claim in enumerate(rule.find(body, plan)):
+            yield claim if number else replace(claim, write=_changed(claim, change))
+
+    return [replace(each, find=find) if each is rule else each for each in RULES]
+
+
+def _changed(claim: Claim, change: Callable[[str], str]) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        claim.write(printer, slots)
+        printer.page.lines[-1] = change(printer.page.lines[-1])
+
+    return write
