@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pyptx_ir.commands import INTERRUPTED
 from pyptx_transpile.command import run
 
 if TYPE_CHECKING:
@@ -60,3 +66,27 @@ def test_the_report_on_several_files_is_one_document(
         (tmp_path / name).write_text(SOURCE)
     assert run([*names, "--sugar", "--report", "json", "-o", str(tmp_path), "-j", jobs]) == 0
     assert [report["file"] for report in json.loads(capfd.readouterr().err)] == names
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a file that is never there as a whole")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_is_one_line_and_leaves_no_part_of_a_file(tmp_path: Path, jobs: str) -> None:
+    os.mkfifo(tmp_path / "silent.ptx")
+    (tmp_path / "one.ptx").write_text(SOURCE)
+    (tmp_path / "out").mkdir()
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from pyptx_transpile.command import main; sys.exit(main())"
+    )
+    words = [sys.executable, "-c", program, "one.ptx", "silent.ptx", "-o", "out", "-j", jobs]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=tmp_path) as process:
+        while not (tmp_path / "out" / "one.py").exists():
+            assert process.poll() is None
+            sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
+        finally:
+            process.kill()
+    assert process.returncode == INTERRUPTED
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one.py"]

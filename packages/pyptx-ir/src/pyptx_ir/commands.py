@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyptx_ir.plugins.rows import Command
 
@@ -31,8 +31,13 @@ INTERRUPTED, READER_GONE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the subcommand that `argv` (by default the process's own words) names; return the exit status."""
+    return ended(lambda: _run(list(sys.argv[1:] if argv is None else argv)))
+
+
+def ended(command: Callable[[], int]) -> int:
+    """Run a command to its end; return its exit status, or that of one that was interrupted or is read no longer."""
     try:
-        status = _run(list(sys.argv[1:] if argv is None else argv))
+        status = command()
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)

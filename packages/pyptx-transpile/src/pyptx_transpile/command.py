@@ -14,7 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.syntax.source import decode
 from pyptx_transpile.transpiler import chosen, transpile
 
@@ -41,7 +43,7 @@ class Report:
 
 def main() -> int:
     """Run the command with the words of the shell."""
-    return run(sys.argv[1:])
+    return ended(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:
@@ -63,12 +65,13 @@ def _all(options: argparse.Namespace) -> list[Report | None]:
     """Print all files; return what the rules did, in the order of the files."""
     if len(options.files) == 1 or options.jobs == 1 or "-" in options.files:  # standard input is this process's
         return [_one(options, name) for name in options.files]
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    with in_processes(partial(_numbered, options), enumerate(options.files), options.jobs) as done:
+        return list(dict(sorted(done)).values())
 
-    # No fork of a process that may have threads, as whoever calls this from a program has.
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        return list(pool.map(partial(_one, options), options.files))
+
+def _numbered(options: argparse.Namespace, file: tuple[int, str]) -> tuple[int, Report | None]:
+    number, name = file
+    return number, _one(options, name)
 
 
 def _one(options: argparse.Namespace, name: str) -> Report | None:
@@ -140,7 +143,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--unchecked", action="store_true", help="hold no instruction against the table")
     parser.add_argument("--report", choices=("text", "json"), help="say on standard error what each rule did")
     parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output; into a folder")
-    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="do so many files at the same time")
+    parser.add_argument(
+        "-j", "--jobs", type=jobs, default=1, metavar="N", help="do N files at a time, 0 for one per processor"
+    )
     return parser
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_ir.isa.modules.files import FileReport, check_files, check_source
+from pyptx_ir.isa.modules.files import FileReport, check_file, check_files, check_source
 from pyptx_ir.isa.modules.portability import portability, table
 from pyptx_ir.isa.targets import find_target
+from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from concurrent.futures import Executor
 
 USAGE_ERROR = 2
 
@@ -59,17 +60,10 @@ def _parser() -> argparse.ArgumentParser:
         help="json: one list when all is done; ndjson: an object a line for each file, as soon as it is judged",
     )
     parser.add_argument(
-        "-j", "--jobs", type=_jobs, default=1, metavar="N", help="judge N files at a time, 0 for one per processor"
+        "-j", "--jobs", type=jobs, default=1, metavar="N", help="judge N files at a time, 0 for one per processor"
     )
     parser.add_argument("--portability", action="store_true", help="say for each target whether the module is legal")
     return parser
-
-
-def _jobs(text: str) -> int:
-    jobs = int(text)
-    if jobs < 0:
-        raise ValueError
-    return jobs
 
 
 def _read(name: str) -> Source:
@@ -79,31 +73,14 @@ def _read(name: str) -> Source:
 
 
 @contextmanager
-def _reports(names: Sequence[str], target: str | None, jobs: int) -> Iterator[Iterator[FileReport]]:
+def _reports(names: Sequence[str], target: str | None, number: int) -> Iterator[Iterator[FileReport]]:
     """Judge files here or in other processes, which end with the block, whatever ends it."""
-    if jobs == 1 or len(names) == 1:
+    if number == 1 or len(names) == 1:
         yield _here(names, target)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_all_start_methods, get_context
-
-    # No fork of a process that may have threads, as whoever calls this from a program has. An interrupt reaches every
-    # process of the terminal: this one decides what becomes of the others.
-    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-    ignored = (signal.SIGINT, signal.SIG_IGN)
-    executor = ProcessPoolExecutor(jobs or None, context, initializer=signal.signal, initargs=ignored)
-    try:
-        files = (name for name in names if name != "-")
-        yield _chained(_here([name for name in names if name == "-"], target), files, target, executor)
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _chained(
-    first: Iterable[FileReport], names: Iterable[str], target: str | None, executor: Executor
-) -> Iterator[FileReport]:
-    yield from first
-    yield from check_files(names, target=target, executor=executor)
+    files = [name for name in names if name != "-"]
+    with in_processes(partial(check_file, target=target), files, number) as reports:
+        yield chain(_here([name for name in names if name == "-"], target), reports)
 
 
 def _here(names: Sequence[str], target: str | None) -> Iterator[FileReport]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
 from pyptx_ir.isa.targets import find_target
+from pyptx_ir.processes import completed
 from pyptx_ir.syntax.source import Source, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
     from os import PathLike
-
-# Enough to keep a large cluster busy; whoever stops early has as many files judged in vain, at most.
-IN_FLIGHT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def check_files(
     names = map(str, paths)
     if executor is None:
         return (check_file(name, target) for name in names)
-    return _on(executor, names, target)
+    return completed(partial(check_file, target=target), names, executor)
 
 
 def check_file(path: str | PathLike[str], target: str | None = None) -> FileReport:
@@ -93,21 +92,3 @@ def check_source(source: Source, target: str | None = None) -> FileReport:
     """Check a text that is called like a file."""
     found = check_text(source.text, source.name, target)
     return FileReport(source.name, found, tuple(shown(one, source) for one in found))
-
-
-def _on(executor: Executor, names: Iterator[str], target: str | None) -> Iterator[FileReport]:
-    from concurrent.futures import FIRST_COMPLETED, wait
-
-    waiting: set[Future[FileReport]] = set()
-    try:
-        for name in names:
-            waiting.add(executor.submit(check_file, name, target))
-            if len(waiting) >= IN_FLIGHT:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    finally:
-        for future in waiting:
-            future.cancel()
