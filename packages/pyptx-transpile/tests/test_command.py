@@ -68,7 +68,6 @@ def test_the_report_on_several_files_is_one_document(
     assert [report["file"] for report in json.loads(capfd.readouterr().err)] == names
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a file that is never there as a whole")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_is_one_line_and_leaves_no_part_of_a_file(tmp_path: Path, jobs: str) -> None:
     os.mkfifo(tmp_path / "silent.ptx")
