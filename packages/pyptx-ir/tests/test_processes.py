@@ -32,12 +32,6 @@ if __name__ == "__main__":
 """
 
 
-def parity(number: int) -> int:
-    if number == 13:
-        raise LookupError(number)
-    return number % 2
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_each_item_gives_one_result(number: int) -> None:
     with in_processes(abs, range(-2 * IN_FLIGHT, 0), number) as results:
@@ -47,7 +41,7 @@ def test_each_item_gives_one_result(number: int) -> None:
 
 
 def test_what_the_function_or_the_items_raise_is_raised() -> None:
-    with in_processes(parity, range(1, 14), 2) as results, pytest.raises(LookupError, match="13"):
+    with in_processes(int, ["1", "2", "three"], 2) as results, pytest.raises(ValueError, match="three"):
         list(results)
     with in_processes(parity, (1 // item for item in (1, 0)), 2) as results, pytest.raises(ZeroDivisionError):
         list(results)
