@@ -43,7 +43,7 @@ def test_each_item_gives_one_result(number: int) -> None:
 def test_what_the_function_or_the_items_raise_is_raised() -> None:
     with in_processes(int, ["1", "2", "three"], 2) as results, pytest.raises(ValueError, match="three"):
         list(results)
-    with in_processes(parity, (1 // item for item in (1, 0)), 2) as results, pytest.raises(ZeroDivisionError):
+    with in_processes(abs, (1 // item for item in (1, 0)), 2) as results, pytest.raises(ZeroDivisionError):
         list(results)
 
 
