@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.style.items import items
+from pyptx_transpile.operand_registers import registers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyptx_ir.syntax.style.items import Item
 
@@ -105,8 +108,9 @@ class Body:
         self._jumps_to: dict[int, list[Jump]] = {}
         self._jump_at: dict[int, Jump] = {}
         self._entered: list[int] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._registers: dict[int, tuple[tuple[str, ...], int]] = {}
         around, opened = {start - 1: start - 2}, [start - 1]
-        branches: list[int] = []
         for at in range(start, end):
             item = self.items[at]
             node = item.node
@@ -118,9 +122,9 @@ class Body:
                 opened.append(at)
             elif isinstance(node, nodes.Label):
                 self.labels[opened[-1], node.name] = at
-            elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra":
-                branches.append(at)
-        for at in branches:
+            elif isinstance(node, nodes.Instruction):
+                self._places[node.opcode[0]].append(at)
+        for at in self.places("bra"):
             node = self.items[at].node
             target = node.operands[-1] if isinstance(node, nodes.Instruction) and node.operands else None
             found = self._label(target.name, self.scopes[at], around) if isinstance(target, tree.Symbol) else None
@@ -146,6 +150,25 @@ class Body:
         """Return the instruction at a place, if one is there."""
         node = self.items[at].node
         return node if isinstance(node, nodes.Instruction) else None
+
+    def places(self, *mnemonics: str) -> Sequence[int]:
+        """Return where the instructions of these mnemonics are, the first words of their opcodes, in their order."""
+        found = [self._places[each] for each in mnemonics if each in self._places]
+        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+
+    def instructions(self) -> Iterator[tuple[int, nodes.Instruction]]:
+        """Yield all instructions and their places."""
+        for at in range(self.start, self.end):
+            node = self.items[at].node
+            if isinstance(node, nodes.Instruction):
+                yield at, node
+
+    def registers(self, at: int) -> tuple[tuple[str, ...], int]:
+        """Return the names of registers in the operands of the instruction at a place, as `registers_of` does."""
+        found = self._registers.get(at)
+        if found is None:
+            found = self._registers[at] = registers_of(self.branch(at))
+        return found
 
     def jump_at(self, at: int) -> Jump | None:
         """Return the jump at a place, if one to a label is there."""

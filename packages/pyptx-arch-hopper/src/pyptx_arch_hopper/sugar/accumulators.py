@@ -29,7 +29,7 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
     if body.declared != body.start:
         return  # it stands for several places, whose accumulators are parameters
     found = _accumulators(body)
-    for at in range(body.start, body.end):
+    for at in range(body.start, body.end) if found else ():
         node = body.items[at].node
         if isinstance(node, nodes.RegisterDeclaration) and body.items[at].depth == 1:
             stems = {each.name for each in node.names}
@@ -41,8 +41,8 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
 def _accumulators(body: Body) -> list[tree.Vector]:
     """Return the accumulators that several wgmma of a body have, in the order of the text."""
     counts: Counter[tree.Vector] = Counter()
-    for at in range(body.start, body.end):
-        match body.instruction(at):
+    for at in body.places("wgmma"):
+        match body.branch(at):
             case nodes.Instruction(("wgmma", "mma_async", *_), (tree.Vector() as vector, *_)):
                 counts[vector] += 1
             case _:

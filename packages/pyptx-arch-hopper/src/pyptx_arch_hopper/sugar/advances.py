@@ -90,8 +90,8 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 def _advances(body: Body) -> Iterator[_Advance]:
     """Yield the steps of a body, each as long as it may be."""
-    for at in range(body.start, body.end):
-        match body.instruction(at):
+    for at in body.places("add"):
+        match body.branch(at):
             case nodes.Instruction(("add", _), (result, tree.Register() as stage, one), None) if one == _ONE:
                 found = (_read(body, at, order, _Reading(stage, result)) for order in ORDERS)
                 yield from list(filter(None, found))[:1]

@@ -60,18 +60,16 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 def _descriptors(body: Body) -> Iterator[_Found]:
     """Yield what may be descriptors of a body, each with all of its steps."""
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is not None and node.opcode[0] == "or":
-            found = _read(body, at)
-            if found is not None:
-                yield found
+    for at in body.places("or"):
+        found = _read(body, at)
+        if found is not None:
+            yield found
 
 
 def _used(body: Body) -> set[tree.Operand]:
     """Return what the wgmma of a body take for matrices."""
-    nodes_of = (body.instruction(at) for at in range(body.start, body.end))
-    return {each for node in nodes_of if node and node.opcode[:2] == ("wgmma", "mma_async") for each in node.operands}
+    nodes_of = map(body.branch, body.places("wgmma"))
+    return {each for node in nodes_of if node.opcode[1] == "mma_async" for each in node.operands}
 
 
 def _read(body: Body, last: int) -> _Found | None:

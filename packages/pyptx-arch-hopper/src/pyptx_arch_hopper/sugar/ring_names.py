@@ -86,9 +86,8 @@ def _arrivals(row: Row) -> tuple[set[int], set[int]]:
     arrived: set[int] = set()
     for body in row.bodies():
         added: dict[tree.Operand, int] = {}
-        for at in range(body.start, body.end):
-            node = body.instruction(at)
-            match node:
+        for at in body.places("add", "cvt", "mbarrier"):
+            match body.branch(at):
                 case nodes.Instruction(("add", *_), (result, _, tree.Immediate(text))) if text.isdecimal():
                     added[result] = int(text)
                 case nodes.Instruction(("cvt", *_), (result, source)) if source in added:

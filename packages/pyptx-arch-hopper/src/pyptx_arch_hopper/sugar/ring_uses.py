@@ -79,9 +79,9 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 def arrivals(body: Body) -> Iterator[Arrival]:
     """Yield the arrivals of a body whose address, or the last step to it, is computed right in front of them."""
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is None or node.opcode not in _ARRIVES or body.deviates(at):
+    for at in body.places("mbarrier"):
+        node = body.branch(at)
+        if node.opcode not in _ARRIVES or body.deviates(at):
             continue
         state, mbar, *counts = node.operands
         if not isinstance(state, tree.Sink):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
     from pyptx_transpile.spelling import Operations
 
-__all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width", "registers"]
+__all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
 _WIDEST = 100  # columns of a statement, by estimate; what is wider takes two lines, and saves none
 _MOST_INSTRUCTIONS = 8  # in one expression
@@ -116,35 +116,15 @@ def _used_once(body: Body) -> set[str]:
     """Return the registers that one instruction writes and one other reads."""
     writes: defaultdict[str, int] = defaultdict(int)
     uses: defaultdict[str, int] = defaultdict(int)
-    for item in body.items[body.start : body.end]:
-        node = item.node
-        if not isinstance(node, nodes.Instruction):
-            continue
+    for at, node in body.instructions():
         if node.guard is not None:
             uses[node.guard.register] += 1
-        if node.operands and isinstance(node.operands[0], tree.Register):
-            writes[node.operands[0].name] += 1
-        for operand in node.operands:
-            for name in registers(operand):
-                uses[name] += 1
+        names, _ = body.registers(at)
+        if node.operands and type(node.operands[0]) is tree.Register:
+            writes[names[0]] += 1
+        for name in names:
+            uses[name] += 1
     return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
-
-
-def registers(operand: tree.Operand) -> tuple[str, ...]:
-    """Return the names of registers in an operand, in the order of the text."""
-    match operand:
-        case tree.Register(name) | tree.Symbol(name):
-            return (name,)
-        case tree.Immediate():
-            return ()
-        case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
-            return tuple([name for part in parts for name in registers(part)])
-        case tree.Pair(first, second):
-            return registers(first) + registers(second)
-        case tree.Address(base=inner) | tree.Negated(inner) | tree.Unified(inner):
-            return registers(inner)
-        case _:
-            return ()
 
 
 def places_of_sources(node: nodes.Instruction) -> Iterator[str]:

@@ -40,6 +40,7 @@ _LEAST = 3  # instructions
 _LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
 _AROUND = 2  # lines of a function around its body: its name and its docstring
 _LEAST_OF_SCOPE = 2  # instructions
+_ANY = 1 << 30  # arguments, of what one asm statement leaves
 _LINES_OF_CLAIM = 3  # by estimate: of what another rule says
 _FEW = 4  # sites that are looked at first
 _WIDTH = 100  # columns of a call that takes one line
@@ -99,17 +100,19 @@ class Survey:
         names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
         loops, few = self._looped(found), bodies[:_FEW]
-        if len(bodies) > _FEW and differ_too_much(few, self._sites(few, found), loops=loops > 0):
-            return False
-        sites = self._sites(bodies, found)
         places = [at for at in range(found.sites[0], found.sites[0] + found.length) if bodies[0].instruction(at)]
         instructions = [bodies[0].branch(at) for at in places]
-        given = signature(bodies, sites, places[main(instructions)], loops=loops > 0)
         is_scope = bodies[0].row.ends.get(found.sites[0]) == found.sites[0] + found.length - 1
-        if given is None or not (is_scope or len(given.parameters) <= len(instructions) >= _LEAST):
+        most = _ANY if is_scope else len(instructions)
+        if most < _LEAST or (
+            len(bodies) > _FEW and differ_too_much(few, self._sites(few, found), most, loops=loops > 0)
+        ):
+            return False
+        given = signature(bodies, self._sites(bodies, found), places[main(instructions)], most, loops=loops > 0)
+        if given is None:
             return False
         name = _name(instructions, self._taken)
-        body = _template(names[0], found, sites[0], given)
+        body = _template(names[0], found, self._sites(bodies[:1], found)[0], given)
         helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
         calls = [_width(name, given.arguments[each]) for each in found.printed]
         least = _least(helper, calls, loops - _saved_by_loops(helper.plan.claims()))

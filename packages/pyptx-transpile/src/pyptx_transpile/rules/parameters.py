@@ -7,6 +7,7 @@ registers too: those that were loaded further up. What has a name is bound to it
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,7 @@ class _Finder:
 
     def __init__(self, body: Body) -> None:
         self._body, self._banks = body, banks_of(body)
+        self._places = body.places("ld", "cvta")
         header = body.items[body.start - 2].node
         given = header.parameters if isinstance(header, nodes.Function) else None
         self._types: Mapping[str, PtxType | None] = parameter_types(given or ())
@@ -95,24 +97,21 @@ class _Finder:
 
     def given(self, places: range) -> Iterator[Given]:
         """Yield the parameters that these instructions load, and the pointers that they make, in their order."""
-        at = places.start
-        while at < places.stop:
+        behind = places.start
+        for at in self._places[bisect_left(self._places, places.start) : bisect_left(self._places, places.stop)]:
+            if at < behind:
+                continue
             load = self._load(at)
-            pointer = self._pointer(at + 1) if load is not None and at + 1 < places.stop else None
+            pointer = self._pointer(at if load is None else at + 1) if load is None or at + 1 < places.stop else None
             if load is None:
-                pointer = self._pointer(at)
-                if pointer is not None:
-                    yield pointer
-                at += 1
+                yield from () if pointer is None else (pointer,)
             elif pointer is None or pointer.source != load.result or load.loaded not in _POINTERS:
                 yield load
-                at += 1
             elif not self._body.deviates(at + 1):
                 yield Given(at, at + 1, load.source, pointer.result, load.loaded, load.result)
-                at += 2
+                behind = at + 2
             else:
                 yield load
-                at += 1
 
     def _load(self, at: int) -> Given | None:
         match self._body.instruction(at):

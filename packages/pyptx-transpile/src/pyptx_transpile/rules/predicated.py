@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import spell
 from pyptx_transpile.layout import lines
+from pyptx_transpile.operand_registers import registers
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rows import spelling_of
-from pyptx_transpile.rules.expression_trees import registers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,10 +33,9 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each instruction that no other rule says, and whose result has a name by its source."""
     if body.declared != body.start:
         return  # it stands for several places, whose registers are parameters
-    places = [at for at in range(body.start, body.end) if body.instruction(at) is not None]
     uses, banks = uses_of(body), banks_of(body)
     loaded: dict[tree.Operand, str] = {}
-    for at in places:
+    for at in body.places("mov", "ld", "cvta"):
         node = body.branch(at)
         wanted = wanted_name(node, loaded, body.items[at].function)
         if wanted is None:

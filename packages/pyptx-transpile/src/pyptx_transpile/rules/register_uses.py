@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.rules.expression_trees import registers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.syntax import nodes
     from pyptx_transpile.rows import Body, Row
 
@@ -23,27 +24,28 @@ _NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # what read
 class Uses:
     """How often registers are written and read in a body, and which are read in front of what writes them."""
 
-    written: Counter[str] = field(default_factory=Counter[str])
-    read: Counter[str] = field(default_factory=Counter[str])
+    written: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    read: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     early: set[str] = field(default_factory=set[str])
 
-    def take(self, node: nodes.Instruction) -> None:
-        """Count the registers of the next instruction."""
-        results = () if node.opcode[0] in _NO_RESULTS else node.operands[:1]
-        written = [name for each in results if not isinstance(each, tree.Address) for name in registers(each)]
-        read = [name for each in node.operands for name in registers(each)][len(written) :]
-        read += [] if node.guard is None else [node.guard.register]
-        self.read.update(read)
-        self.early.update([name for name in read if name not in self.written])
-        self.written.update(written)
+    def take(self, node: nodes.Instruction, names: Sequence[str], first: int) -> None:
+        """Count the registers of the next instruction: the names in its operands, so many of them in the first one."""
+        if node.opcode[0] in _NO_RESULTS or not first or type(node.operands[0]) is tree.Address:
+            first = 0
+        for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):
+            self.read[name] += 1
+            if name not in self.written:
+                self.early.add(name)
+        for name in names[:first]:
+            self.written[name] += 1
 
     def is_known(self, name: str) -> bool:
         """Tell whether a register holds one value wherever it is read."""
-        return self.written[name] == 1 and name not in self.early
+        return self.written.get(name) == 1 and name not in self.early
 
     def is_one_value(self, name: str) -> bool:
         """Tell whether a register holds one value, which is read often enough to be worth a name."""
-        return self.is_known(name) and self.read[name] >= _FEWEST
+        return self.is_known(name) and self.read.get(name, 0) >= _FEWEST
 
 
 class _Counted:
@@ -55,10 +57,8 @@ class _Counted:
     def of(self, body: Body) -> Uses:
         if body.start not in self._known:
             uses = self._known[body.start] = Uses()
-            for at in range(body.start, body.end):
-                node = body.instruction(at)
-                if node is not None:
-                    uses.take(node)
+            for at, node in body.instructions():
+                uses.take(node, *body.registers(at))
         return self._known[body.start]
 
 

@@ -13,7 +13,6 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.plan import Claim
-from pyptx_transpile.rules.expression_trees import registers
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ _NUMBER = re.compile(
 )
 _NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
+_RESULTS = (tree.Register, tree.Vector)  # operands
 _KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration, nodes.Loc)
 
 
@@ -144,16 +144,17 @@ class Items:
         written: dict[str, int] = {}
         uses: dict[tuple[str, int], int] = {}
         for at in range(start, min(start + 2 * length, end)):
-            node = self.body.instruction(self.body.start + at)
-            if node is None:
+            node = self.body.items[self.body.start + at].node
+            if not isinstance(node, nodes.Instruction):
                 continue
-            names = [name for each in node.operands for name in registers(each)]
-            first = node.operands[0] if node.operands else None
-            targets = registers(first) if isinstance(first, (tree.Register, tree.Vector)) else ()
-            for name in names[len(targets) :] + ([] if node.guard is None else [node.guard.register]):
+            names, first = self.body.registers(self.body.start + at)
+            if not first or type(node.operands[0]) not in _RESULTS:
+                first = 0
+            for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):
                 if name in written:
                     uses[name, written[name]] = at
-            written |= dict.fromkeys(targets, at)
+            for name in names[:first]:
+                written[name] = at
         found = [0] * length
         for (_, first_at), last_at in uses.items():
             for cut in range(first_at + 1, min(last_at, first_at + length) + 1):

@@ -34,8 +34,8 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
         return  # it stands for several places, whose registers are parameters
     uses, banks = uses_of(body), banks_of(body)
     stems: dict[tree.Operand, str] = {}
-    for at in range(body.start, body.end):
-        match body.instruction(at):
+    for at in body.places("mov", "add"):
+        match body.branch(at):
             case nodes.Instruction(("mov", _), (tree.Register() as result, tree.Symbol(name)), None) as node if (
                 name in shared
             ):

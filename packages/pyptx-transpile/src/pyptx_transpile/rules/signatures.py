@@ -40,10 +40,11 @@ Key = tuple[object, ...]
 class Site:
     """A place of a sequence: the leaves that it does not declare itself, and the slices of them that are vectors.
 
-    `inner` tells whether it may declare some.
+    `keys` are what leaves have in common that are one argument, `inner` tells whether it may declare some of them.
     """
 
     leaves: tuple[Leaf, ...]
+    keys: tuple[Key, ...]
     vectors: tuple[tuple[int, int], ...]
     inner: bool = False
 
@@ -59,20 +60,24 @@ class Leaves:
     def site(self, start: int, end: int) -> Site:
         """Return what a slice has."""
         leaves: list[Leaf] = []
+        keys: list[Key] = []
         vectors: list[tuple[int, int]] = []
         for at in range(start, end):
-            if self._names.body.instruction(at) is None:
-                continue
             one = self._known.get(at) or self._read(at)
             if one.inner:
                 one = _without(one, start, end)
-            vectors += [(len(leaves) + first, len(leaves) + last) for first, last in one.vectors]
+            if one.vectors:
+                vectors += [(len(leaves) + first, len(leaves) + last) for first, last in one.vectors]
             leaves += one.leaves
-        return Site(tuple(leaves), tuple(vectors))
+            keys += one.keys
+        return Site(tuple(leaves), tuple(keys), tuple(vectors))
 
     def _read(self, at: int) -> Site:
         leaves: list[Leaf] = []
         vectors: list[tuple[int, int]] = []
+        if self._names.body.instruction(at) is None:
+            site = self._known[at] = Site((), (), ())
+            return site
 
         def taken(leaf: Leaf) -> tree.Operand:
             leaves.append(leaf)
@@ -88,7 +93,7 @@ class Leaves:
 
         Rewriting(self._names, taken, vector).parts(at)
         inner = any(leaf.declared is not None and leaf.declared.is_inner for leaf in leaves)
-        site = self._known[at] = Site(tuple(leaves), tuple(vectors), inner)
+        site = self._known[at] = Site(tuple(leaves), tuple(map(_key, leaves)), tuple(vectors), inner)
         return site
 
 
@@ -101,7 +106,7 @@ def _without(site: Site, start: int, end: int) -> Site:
         for first, last in site.vectors
         if numbers[last] - numbers[first] == last - first
     ]
-    return Site(tuple(compress(site.leaves, kept)), tuple(vectors))
+    return Site(tuple(compress(site.leaves, kept)), tuple(compress(site.keys, kept)), tuple(vectors))
 
 
 def _key(leaf: Leaf) -> Key:
@@ -150,14 +155,13 @@ class Columns:
         known: dict[tuple[Key, ...], int] = {}
         self.of: list[int] = []
         self.rows: list[tuple[Leaf, ...]] = []
-        self.keys: list[tuple[Key, ...]] = []
-        for row in zip(*[site.leaves for site in sites], strict=True):
-            keys = tuple([_key(leaf) for leaf in row])
+        leaves = zip(*[site.leaves for site in sites], strict=True)
+        for keys, row in zip(zip(*[site.keys for site in sites], strict=True), leaves, strict=True):
             column = known.setdefault(keys, len(known))
             self.of.append(column)
             if column == len(self.rows):
                 self.rows.append(row)
-                self.keys.append(keys)
+        self.keys = list(known)
         is_long = len({leaf.at for leaf in sites[0].leaves}) >= _LONG
         self.most = _MOST_OF_LONG if is_long else _MOST
         """The most arguments."""
@@ -168,8 +172,12 @@ class Columns:
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
         others = [column for column in open_ if column not in inside]
-        ways = [[*map(Given, vectors), *self._lists(others, least, step)] for least, step in self._ways]
-        return next((given for given in ways if len(given) <= self.most), ways[-1])
+        given: list[Given] = []
+        for least, step in self._ways:
+            given = [*[Given(vector) for vector in vectors], *self._lists(others, least, step)]
+            if len(given) <= self.most:
+                break
+        return given
 
     def _differs(self, column: int) -> bool:
         """Tell whether a column is an argument: numbers and symbols that are the same everywhere are none."""
@@ -229,22 +237,23 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
         yield Given(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
 
 
-def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool) -> bool:
-    """Tell whether some sites of a sequence need too many arguments; then all of its sites together do."""
+def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
+    """Tell whether some sites of a sequence need more arguments than `most`; then all of its sites together do."""
     columns = Columns(bodies, sites, loops=loops)
-    return len(columns.given()) > columns.most
+    return len(columns.given()) > min(columns.most, most)
 
 
-def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, *, loops: bool) -> Signature | None:
-    """Return the parameters and the arguments of sites; None if there are too many, or nothing is handed over.
+def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: int, *, loops: bool) -> Signature | None:
+    """Return the parameters and the arguments of sites; None for more than `most`, and where none is handed over.
 
     `main` is the place of the instruction in the first site whose operands give the names. A sequence with `loops` has
     lists for all of their turns.
     """
     columns = Columns(bodies, sites, loops=loops)
-    given = sorted(columns.given(), key=lambda each: _order(columns, each, main))
-    if not 0 < len(given) <= columns.most:
+    given = columns.given()
+    if not 0 < len(given) <= min(columns.most, most):
         return None
+    given.sort(key=lambda each: _order(columns, each, main))
     parameters: list[Parameter] = []
     names: dict[int, str] = {}
     whole: dict[str, str] = {}

@@ -54,9 +54,8 @@ class Found:
 
 def waits(body: Body) -> Iterator[Found]:
     """Yield the waits of a body."""
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is not None and node.opcode[:2] in _POLLS:
+    for at in body.places("mbarrier"):
+        if body.branch(at).opcode[:2] in _POLLS:
             found = wait_at(body, at)
             if found is not None:
                 yield found
