@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
@@ -18,11 +18,10 @@ from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, loop
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.page import Page
     from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.rows import Body, Row
     from pyptx_transpile.rules.turns import Loop
 
 __all__ = ["REPEAT"]
@@ -40,7 +39,9 @@ _NUMBER = re.compile(
 _NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _RESULTS = (tree.Register, tree.Vector)  # operands
-_KINDS = (nodes.Instruction, nodes.Block, nodes.RegisterDeclaration, nodes.Loc)
+
+Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
+"""What operands are without their numbers, and these, by their identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Items:
         """Read the items that no claim has."""
         owned = {at for claim in plan.claims() for at in claim.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
-        parts: dict[int, tuple[str, tuple[int, ...]]] = {}
+        parts = self.body.row.derived(_parts) if self.body.row.is_whole else {}
         for at in range(self.body.start, self.body.end):
             text, numbers = _NOTHING if at in owned else self._read(at, parts)
             self.shapes.append(0 if text == "" else known.setdefault(text, len(known) + 1))
@@ -92,25 +93,25 @@ class Items:
             self.next_like[at] = last.get(self.shapes[at], len(self.shapes))
             last[self.shapes[at]] = at
 
-    def _read(self, at: int, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[Hashable, tuple[int, ...]]:
+    def _read(self, at: int, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:
         """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
         item = self.body.items[at]
-        if isinstance(item.node, nodes.Label):
-            return self._label(at, item.node.name)
-        return _taken(item, parts) if self._is_read(at) else _NOTHING
-
-    def _is_read(self, at: int) -> bool:
-        """Tell whether an item may be in a turn."""
-        item = self.body.items[at]
+        node = item.node
+        if self.body.deviates(at):
+            return _NOTHING
+        if isinstance(node, nodes.Instruction):
+            return _NOTHING if self.body.jump_at(at) else _instruction(node, parts)
+        if isinstance(node, nodes.Label):
+            return self._label(at, node.name)
         if item.kind in {"{", "}"}:
-            return not self.body.deviates(at)
-        declares = item.kind == "RegisterDeclaration" and item.depth == 1
-        return isinstance(item.node, _KINDS) and not (declares or self.body.jump_at(at) or self.body.deviates(at))
+            return item.kind, ()
+        is_read = isinstance(node, nodes.Loc) or (isinstance(node, nodes.RegisterDeclaration) and item.depth > 1)
+        return _without_numbers(item.canonical()) if is_read else _NOTHING
 
     def _label(self, at: int, name: str) -> tuple[str, tuple[int, ...]]:
         """Return what a label is that marks a place, without its number, and that."""
         found = _NUMBERED.fullmatch(name)
-        if found is None or not self.body.marks(at) or self.body.deviates(at):
+        if found is None or not self.body.marks(at):
             return _NOTHING
         return f"{found[1]}#:", (int(found[2]),)
 
@@ -162,11 +163,13 @@ class Items:
         return found
 
 
-def _taken(item: Item, parts: dict[int, tuple[str, tuple[int, ...]]]) -> tuple[Hashable, tuple[int, ...]]:
-    """Return what an item is without its numbers, and these; `parts` holds what operands are, by their identity."""
-    node = item.node
-    if not isinstance(node, nodes.Instruction):
-        return (item.kind, ()) if item.kind in {"{", "}"} else _without_numbers(item.canonical())
+def _parts(_row: Row) -> Parts:
+    """Return what the operands of a module are, as far as that is known: nothing yet."""
+    return {}
+
+
+def _instruction(node: nodes.Instruction, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:
+    """Return what an instruction is without its numbers, and these; `parts` holds what operands are."""
     guard = None if node.guard is None else _without_numbers(f"@{'!' * node.guard.negated}{node.guard.register}")
     texts: list[Hashable] = [node.opcode, None if guard is None else guard[0]]
     numbers = () if guard is None else guard[1]
