@@ -115,12 +115,13 @@ class Items:
             return _NOTHING
         return f"{found[1]}#:", (int(found[2]),)
 
-    def columns(self, start: int, length: int, count: int) -> list[list[int]]:
+    def columns(self, start: int, length: int, count: int) -> list[tuple[int, ...]]:
         """Return each number of a turn as it is in all turns."""
+        end = start + length * count
         return [
-            [self.numbers[start + turn * length + place][number] for turn in range(count)]
-            for place in range(length)
-            for number in range(len(self.numbers[start + place]))
+            column
+            for place in range(start, start + length)
+            for column in zip(*self.numbers[place:end:length], strict=True)
         ]
 
     def count(self, start: int, end: int, length: int, most: int) -> int:
@@ -130,6 +131,12 @@ class Items:
         while at < last and self.shapes[at] == self.shapes[at + length] and self.shapes[at]:
             at += 1
         return (at - start) // length + 1
+
+    def is_repeated(self, start: int, length: int, end: int) -> bool:
+        """Tell whether two turns of a length are alike from a place on."""
+        turn = self.shapes[start : start + length]
+        behind = start + 2 * length
+        return behind <= end and turn == self.shapes[start + length : behind] and 0 not in turn
 
     def is_balanced(self, start: int, length: int) -> bool:
         """Tell whether each scope of a turn is whole."""
@@ -238,17 +245,16 @@ def _best(items: Items, at: int, end: int, level: int) -> Run | None:
         length = like - at
         if length > _LONGEST or like >= end:
             break
-        for run in _of_length(items, at, end, length, level):
-            if best is None or run.worth > best.worth:
-                best = run
+        if items.is_repeated(at, length, end):
+            for run in _of_length(items, at, end, length, level):
+                if best is None or run.worth > best.worth:
+                    best = run
         like = items.next_like[like]
     return best
 
 
 def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iterator[Run]:
     """Yield the turns of a length from a place on, and those that begin where least is handed on."""
-    if items.count(at, end, length, 2) < 2:
-        return
     handed = items.handed(at, end, length)
     late = min(range(length), key=handed.__getitem__)
     for start in {at, at + late}:
@@ -260,12 +266,14 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
     """Yield the turns like one: as many as are alike, and as many as have steps alone."""
     most, count = _FEW, items.count(one.start, end, one.length, _FEW)
     columns = items.columns(one.start, one.length, count)
-    while count == most and len({tuple(each) for each in columns if stepped(each) < count}) <= MOST_TABLES:
+    steps = list(map(stepped, columns))
+    while count == most and len(_tables(columns, steps, count)) <= MOST_TABLES:
         most *= 4
         count = items.count(one.start, end, one.length, most)
         columns = items.columns(one.start, one.length, count)
-    for turns in {count, min((stepped(column) for column in columns), default=count)}:
-        tables = {tuple(column[:turns]): None for column in columns if stepped(column[:turns]) < turns}
+        steps = list(map(stepped, columns))
+    for turns in {count, min(steps, default=count)}:
+        tables = _tables(columns, steps, turns)
         saved = one.length * (turns - 1) - 1 - len(tables)
         least = _LEAST_SAVED_BY_TABLES if tables else _LEAST_SAVED
         if turns < 2 or len(tables) > MOST_TABLES or saved < least:
@@ -275,6 +283,11 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
         saved -= lines_of_table(list(tables)) if tables else 0
         if saved >= least:
             yield Run(one.start, one.length, turns, one.level, saved, one.handed)
+
+
+def _tables(columns: Sequence[tuple[int, ...]], steps: Sequence[int], turns: int) -> dict[tuple[int, ...], None]:
+    """Return the columns that have no step in so many turns, each once; `steps` tells in how many they have one."""
+    return {each[:turns]: None for each, step in zip(columns, steps, strict=True) if step < turns}
 
 
 def _claim(start: int, run: Run) -> Claim:

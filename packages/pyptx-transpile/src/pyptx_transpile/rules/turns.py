@@ -159,9 +159,12 @@ def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
 
 def stepped(column: Sequence[int]) -> int:
     """Return how many numbers from the first on have the same step."""
-    for at in range(2, len(column)):
-        if column[at] - column[at - 1] != column[1] - column[0]:
-            return at
+    if len(column) > 2:
+        step, number = column[1] - column[0], column[1]
+        for at in range(2, len(column)):
+            number += step
+            if column[at] != number:
+                return at
     return len(column)
 
 
