@@ -21,6 +21,11 @@ _NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # by funct
 
 def label_scheme(row: Row) -> str | None:
     """Return how most labels of a module are called, `$L__BB{function}_{block}`; None if there is no such way."""
+    return row.derived(_scheme)[0]
+
+
+def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
+    """Return how most labels are called, and the places of those that are called so, by the starts of their bodies."""
     bodies = row.bodies()
     kinds = Counter(
         f"{found[1]}{{function}}{found[3]}"
@@ -29,27 +34,27 @@ def label_scheme(row: Row) -> str | None:
         if (found := _NUMBERED.fullmatch(name)) is not None and int(found[2]) == number
     )
     if not kinds:
-        return None
+        return None, {}
     ((kind, _),) = kinds.most_common(1)
     schemes = [f"{kind}{{{counted}}}" for counted in ("block", "label")]
-    return max(schemes, key=lambda scheme: sum(map(len, _expected_by(row, scheme).values())))
+    return max(
+        [(scheme, _expected_by(row, scheme)) for scheme in schemes], key=lambda one: sum(map(len, one[1].values()))
+    )
 
 
 def expected_labels(body: Body) -> frozenset[int]:
     """Return the places of the labels that need no name: their places say it, and nothing is said of their spelling."""
-    return body.row.derived(_all_expected).get(body.start, frozenset()) if body.row.is_whole else frozenset()
+    return body.row.derived(_scheme)[1].get(body.start, frozenset()) if body.row.is_whole else frozenset()
 
 
-def _all_expected(row: Row) -> dict[int, frozenset[int]]:
-    return _expected_by(row, row.derived(label_scheme))
-
-
-def _expected_by(row: Row, scheme: str | None) -> dict[int, frozenset[int]]:
+def _expected_by(row: Row, scheme: str) -> dict[int, frozenset[int]]:
     named = [(body, label_names(scheme, number)) for number, body in enumerate(row.bodies())]
     return {body.start: frozenset(_expected(body, names)) for body, names in named if names is not None}
 
 
 def _expected(body: Body, names: LabelNames) -> list[int]:
+    if not body.labels:
+        return []
     listed = {
         name
         for at in range(body.start, body.end)

@@ -313,7 +313,7 @@ class ModulePrinter:
             if isinstance(size, nodes.AddressSize) and size.bits != 64:
                 arguments.append(f"address_size={size.bits}")
         if numbered:
-            arguments.append(f"labels={quoted(self.row.derived(label_scheme) or '')}")
+            arguments.append(f"labels={quoted(label_scheme(self.row) or '')}")
         if self._unchecked:
             arguments.append("unchecked=True")
         if self._tail is not None:

@@ -110,6 +110,7 @@ class Body:
         self._entered: list[int] = []
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._registers: dict[int, tuple[tuple[str, ...], int]] = {}
+        self._derived: dict[Callable[[Body], object], object] = {}
         around, opened = {start - 1: start - 2}, [start - 1]
         for at in range(start, end):
             item = self.items[at]
@@ -145,6 +146,12 @@ class Body:
                 return found
             scope = around[scope]
         return None
+
+    def derived(self, make: Callable[[Body], T]) -> T:
+        """Return what a function makes of the body, which is made once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("T", self._derived[make])
 
     def instruction(self, at: int) -> nodes.Instruction | None:
         """Return the instruction at a place, if one is there."""

@@ -181,27 +181,30 @@ class Rewriting:
 
 
 class Shapes:
-    """What instructions of a body are but for their leaves."""
+    """What instructions of a body are but for their leaves, in numbers that bodies with the same `numbers` share."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, numbers: dict[Hashable, int]) -> None:
         """Read names as a body declares them."""
-        self._names = names
-        self._known: defaultdict[int, dict[int, Hashable]] = defaultdict(dict)
+        self._names, self._numbers = names, numbers
+        self._known: defaultdict[int, dict[int, int]] = defaultdict(dict)
 
-    def shape(self, at: int) -> Hashable:
+    def shape(self, at: int) -> tuple[int, ...]:
         """Return what is equal for instructions of one shape; registers of inner scopes are part of it."""
         node = self._names.body.branch(at)
-        named = None if node.guard is None else self._guard(node.guard, at)
+        shape = [self._number(node.opcode), 0 if node.guard is None else self._number(self._guard(node.guard, at))]
         if node.opcode[0] in _FIXED:
-            return node.opcode, named, tuple([self._operand(each, at, fixed=True) for each in node.operands])
+            return *shape, *[self._number(self._operand(each, at, fixed=True)) for each in node.operands]
         known = self._known[self._names.body.scopes[at]]  # an operand that stands twice in a tree is one object
-        shapes: list[Hashable] = []
         for operand in node.operands:
-            shape = known.get(id(operand))
-            if shape is None:
-                shape = known[id(operand)] = self._operand(operand, at)
-            shapes.append(shape)
-        return node.opcode, named, tuple(shapes)
+            number = known.get(id(operand))
+            if number is None:
+                number = known[id(operand)] = self._number(self._operand(operand, at))
+            shape.append(number)
+        return tuple(shape)
+
+    def _number(self, what: Hashable) -> int:
+        """Return a number, from 1 on, that is equal for what is equal."""
+        return self._numbers.setdefault(what, len(self._numbers) + 1)
 
     def _guard(self, guard: nodes.Guard, at: int) -> Hashable:
         register = self._register(guard.register, at)

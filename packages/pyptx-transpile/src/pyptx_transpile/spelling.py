@@ -67,6 +67,10 @@ class Banks:
 
 def banks_of(body: Body) -> Banks:
     """Return the banks of a body; those whose names a scope declares again are left out."""
+    return body.derived(_banks)
+
+
+def _banks(body: Body) -> Banks:
     found: dict[str, tuple[str, int]] = {}
     hidden: set[str] = set()
     for item in body.items[body.declared : body.end]:
@@ -124,10 +128,10 @@ def spelled(row: Row) -> dict[str, dict[str, str]]:
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for body in row.bodies():
         banks = banks_of(body)
-        for item in body.items[body.start : body.end]:
-            found = operation(item.node, banks) if isinstance(item.node, nodes.Instruction) else None
-            if found is not None and isinstance(item.node, nodes.Instruction):
-                counts[found[1], found[0]][".".join(item.node.opcode)] += 1
+        for _, node in body.instructions():
+            found = operation(node, banks)
+            if found is not None:
+                counts[found[1], found[0]][".".join(node.opcode)] += 1
     table: dict[str, dict[str, str]] = {}
     for (dtype, name), opcodes in sorted(counts.items()):
         table.setdefault(dtype, {})[name] = max(sorted(opcodes), key=lambda opcode: opcodes[opcode])

@@ -65,7 +65,7 @@ class Trees:
     def __init__(self, body: Body, operations: Operations) -> None:
         """Find out which registers have one use."""
         self._body, self._operations = body, operations
-        self._once = _used_once(body)
+        self._once = body.derived(_used_once)
 
     def statements(self, places: range, *, turn: bool) -> list[Tree | None]:
         """Return the statements of a row of instructions, of a turn of a loop perhaps; None for what is none."""
@@ -148,9 +148,9 @@ def register_width(name: str, *, turn: bool) -> int:
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:
     """Return about how many columns an operand takes."""
+    if type(operand) is tree.Register:  # as most of them are
+        return register_width(operand.name, turn=turn)
     match operand:
-        case tree.Register(name):
-            return register_width(name, turn=turn)
         case tree.Symbol(name) | tree.Immediate(name):
             return len(name) + 1
         case tree.Address(base, offset):

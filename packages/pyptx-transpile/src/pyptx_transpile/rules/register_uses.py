@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.syntax import nodes
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.rows import Body
 
 __all__ = ["Uses", "uses_of"]
 
@@ -48,20 +48,13 @@ class Uses:
         return self.is_known(name) and self.read.get(name, 0) >= _FEWEST
 
 
-class _Counted:
-    """The uses of the bodies of a module that were asked for."""
-
-    def __init__(self, _row: Row) -> None:
-        self._known: dict[int, Uses] = {}
-
-    def of(self, body: Body) -> Uses:
-        if body.start not in self._known:
-            uses = self._known[body.start] = Uses()
-            for at, node in body.instructions():
-                uses.take(node, *body.registers(at))
-        return self._known[body.start]
-
-
 def uses_of(body: Body) -> Uses:
     """Return the uses of the registers of a function's body, which are counted once."""
-    return body.row.derived(_Counted).of(body)
+    return body.derived(_counted)
+
+
+def _counted(body: Body) -> Uses:
+    uses = Uses()
+    for at, node in body.instructions():
+        uses.take(node, *body.registers(at))
+    return uses

@@ -73,8 +73,9 @@ class Statements:
         self.turns: list[tuple[Turn, ...]] = [()] * size
         self.loops: dict[int, int] = {}
         known: dict[Hashable, int] = {}
+        numbers: dict[Hashable, int] = {}
         for plan in plans.values():
-            self._number(names[plan.body.start], known)
+            self._number(names[plan.body.start], known, numbers)
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
             for claim in plan.claims():  # outer ones first
@@ -86,8 +87,8 @@ class Statements:
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
 
-    def _number(self, names: Names, known: dict[Hashable, int]) -> None:
-        body, shapes = names.body, Shapes(names)
+    def _number(self, names: Names, known: dict[Hashable, int], numbers: dict[Hashable, int]) -> None:
+        body, shapes = names.body, Shapes(names, numbers)
         for at in range(body.start, body.end):
             scope = body.scopes[at]
             if body.items[at].kind == "{":
@@ -191,14 +192,16 @@ def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
     """Return what an item is but for its leaves; None for what belongs to the function: its labels and registers."""
     item = body.items[at]
     node = item.node
-    own = item.lead, spelling_of(item)
+    own = (item.lead, spelling_of(item)) if body.deviates(at) else None
+    if isinstance(node, nodes.Instruction):
+        if _is_of_function(body, at, node):
+            return None
+        return shapes.shape(at) if own is None else (shapes.shape(at), own)
     if item.kind in {"{", "}"}:
         return item.kind, own
-    if not isinstance(node, _KINDS):
+    if not isinstance(node, _KINDS) or (item.depth == 1 and not isinstance(node, nodes.Loc)):
         return None
-    if isinstance(node, nodes.Instruction):
-        return None if _is_of_function(body, at, node) else (shapes.shape(at), own)
-    return None if item.depth == 1 and not isinstance(node, nodes.Loc) else (node, own)
+    return node, own
 
 
 def _is_of_function(body: Body, at: int, node: nodes.Instruction) -> bool:
