@@ -144,15 +144,15 @@ class Rewriting:
 
     def _operand(self, operand: tree.Operand, at: int, number: int, opcode: tuple[str, ...]) -> tree.Operand:
         """Return an operand with other leaves; the opcode is empty where it does not spell its numbers."""
+        if type(operand) is tree.Register or type(operand) is tree.Symbol:
+            declared = self._names.register(operand.name, at)
+            if declared is not None:
+                return self._change(Leaf(declared.type, operand, at, number, opcode, declared))
+            is_open = type(operand) is tree.Symbol and self._is_open(operand.name, at)
+            return self._change(Leaf(SYMBOL, operand, at, number, opcode)) if is_open else operand
+        if type(operand) is tree.Immediate:
+            return self._change(Leaf(NUMBER, operand, at, number, opcode))
         match operand:
-            case tree.Register(name) | tree.Symbol(name):
-                declared = self._names.register(name, at)
-                if declared is not None:
-                    return self._change(Leaf(declared.type, operand, at, number, opcode, declared))
-                is_open = isinstance(operand, tree.Symbol) and self._is_open(name, at)
-                return self._change(Leaf(SYMBOL, operand, at, number, opcode)) if is_open else operand
-            case tree.Immediate():
-                return self._change(Leaf(NUMBER, operand, at, number, opcode))
             case tree.Vector(elements):
                 return self._vector(operand, tree.Vector(self._all(elements, at, number, opcode)))
             case tree.CallList(elements):
@@ -219,14 +219,14 @@ class Shapes:
 
     def _operand(self, operand: tree.Operand, at: int, *, fixed: bool = False) -> Hashable:
         """Return an operand with the types of its leaves in their places; `fixed` symbols are no leaves."""
+        if type(operand) is tree.Register or type(operand) is tree.Symbol:
+            if (kind := self._register(operand.name, at)) is not None:
+                return kind
+            is_fixed = fixed or type(operand) is tree.Register or self._names.is_inner(operand.name, at)
+            return operand if is_fixed else SYMBOL
+        if type(operand) is tree.Immediate:
+            return NUMBER
         match operand:
-            case tree.Register(name) | tree.Symbol(name):
-                if (kind := self._register(name, at)) is not None:
-                    return kind
-                is_fixed = fixed or isinstance(operand, tree.Register) or self._names.is_inner(name, at)
-                return operand if is_fixed else SYMBOL
-            case tree.Immediate():
-                return NUMBER
             case tree.Vector(parts) | tree.CallList(parts) | tree.TensorAddress(parts):
                 pass
             case tree.Pair(first, second):

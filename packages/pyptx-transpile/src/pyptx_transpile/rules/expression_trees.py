@@ -86,8 +86,8 @@ class Trees:
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
-        sources = sum(_width(each, turn=turn) for each in node.operands[1:])
-        width = len(" + ") + sources if operator else call_width(node, turn=turn)
+        sources = sum([_width(each, turn=turn) for each in node.operands[1:]]) if operator else 0
+        width = len(" + ") + sources if operator else call_width(self._body, at, turn=turn)
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
     def _is_taken(self, done: Sequence[Tree | None]) -> bool:
@@ -162,11 +162,24 @@ def _width(operand: tree.Operand, *, turn: bool) -> int:
             return 2 * _OF_ADDRESS
 
 
-def call_width(node: nodes.Instruction, *, turn: bool) -> int:
+def call_width(body: Body, at: int, *, turn: bool) -> int:
     """Return about how many columns the call of an instruction takes, in a turn of a loop perhaps."""
+    known = body.derived(_widths)
+    width = known.get((at, turn))
+    if width is None:
+        width = known[at, turn] = _call_width(body.branch(at), turn=turn)
+    return width
+
+
+def _widths(_body: Body) -> dict[tuple[int, bool], int]:
+    """Return the widths of the calls of a body that are known: none yet."""
+    return {}
+
+
+def _call_width(node: nodes.Instruction, *, turn: bool) -> int:
     guard = 0 if node.guard is None else len(", pred=~") + register_width(node.guard.register, turn=turn)
-    operands = sum(len(", ") + _width(each, turn=turn) for each in node.operands)
-    return _opcode_width(node.opcode) + guard + max(operands - len(", "), 0)
+    operands = sum([_width(each, turn=turn) for each in node.operands]) + len(", ") * (len(node.operands) - 1)
+    return _opcode_width(node.opcode) + guard + max(operands, 0)
 
 
 @lru_cache(maxsize=4096)

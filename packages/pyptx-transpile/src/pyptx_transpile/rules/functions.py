@@ -86,6 +86,7 @@ class Survey:
     def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
         """Look, by what other rules say of the bodies; names that are `taken` are not given again."""
         self._plans, self._starts, self._rules = plans, sorted(plans), rules
+        self._loops = {start: [each for each in plan.claims() if each.repeats] for start, plan in plans.items()}
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
@@ -128,8 +129,8 @@ class Survey:
     def _looped(self, found: Repeated) -> int:
         """Return how many lines the loops save that the first site of a sequence has."""
         start = found.sites[0]
-        claims = self._plans[self._starts[bisect_right(self._starts, start) - 1]].claims()
-        return _saved_by_loops(each for each in claims if start <= each.start and each.end <= start + found.length)
+        loops = self._loops[self._starts[bisect_right(self._starts, start) - 1]]
+        return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
         """Return the sites of a sequence that are in these bodies, which may be the first ones."""

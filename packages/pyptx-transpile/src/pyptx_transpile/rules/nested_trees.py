@@ -48,7 +48,7 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
     if result is not None and result.endswith("$"):
         result = None  # the parameter of a function that is a vector, which no call returns
-    return Tree(at, result, None, call_width(node, turn=turn), named=True)
+    return Tree(at, result, None, call_width(body, at, turn=turn), named=True)
 
 
 def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None:
