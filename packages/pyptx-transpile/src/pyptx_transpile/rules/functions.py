@@ -20,6 +20,7 @@ from pyptx_transpile.outlined import Helper
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import Claim, planned
 from pyptx_transpile.rows import Body, Row
+from pyptx_transpile.rules.expression_trees import call_width
 from pyptx_transpile.rules.function_names import docstring, main, stem
 from pyptx_transpile.rules.sequences import repeated
 from pyptx_transpile.rules.signatures import Leaves, differ_too_much, signature
@@ -62,8 +63,26 @@ def _least(helper: Helper, calls: Sequence[int], fewer: int) -> int | None:
     gained = (lines - _AROUND - fewer) * len(calls) - sum(calls)
     if gained <= 0:
         return None
-    wanted = lines + (_LEAST_SAVED_BY_SCOPE if _is_scope(helper.body) else _LEAST_SAVED)
+    wanted = lines + _least_saved(is_scope=_is_scope(helper.body))
     return max(2, -(-wanted * len(calls) // gained))
+
+
+def _least_saved(*, is_scope: bool) -> int:
+    return _LEAST_SAVED_BY_SCOPE if is_scope else _LEAST_SAVED
+
+
+def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bool) -> bool:
+    """Tell whether a function may save lines if no rule says its body shorter: the body is not looked at yet."""
+    lines = _AROUND
+    for at in range(found.sites[0], found.sites[0] + found.length):
+        node = body.instruction(at)
+        if node is None:
+            lines += body.items[at].kind != "}"
+        else:
+            is_long = call_width(body, at, turn=False) > _WIDTH
+            lines += body.deviates(at) + (len(node.operands) + 2 if is_long else 1)
+    gained = (lines - _AROUND) * len(calls) - sum(calls)
+    return gained >= lines + _least_saved(is_scope=is_scope)
 
 
 def _saved_by_loops(claims: Iterable[Claim]) -> int:
@@ -113,9 +132,11 @@ class Survey:
         if given is None:
             return False
         name = _name(instructions, self._taken)
+        calls = [_width(name, given.arguments[each]) for each in found.printed]
+        if not loops and not _may_save(bodies[0], found, calls, is_scope=is_scope):
+            return False
         body = _template(names[0], found, self._sites(bodies[:1], found)[0], given)
         helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
-        calls = [_width(name, given.arguments[each]) for each in found.printed]
         least = _least(helper, calls, loops - _saved_by_loops(helper.plan.claims()))
         if least is None or len(found.printed) < least:
             return False
