@@ -79,7 +79,6 @@ _CLOSER = _FAMILIES | {"bra"}
 _PROTOTYPE = "prototype"  # as NVVM and LLVM call the labels of these, which they spell unlike others
 _NAMES: dict[type, Callable[[Any], str]] = {
     Label: lambda node: _PROTOTYPE if node.name.startswith(f"{_PROTOTYPE}_") else "Label",
-    Instruction: lambda node: _closer(node) if node.opcode[0] in _CLOSER else node.opcode[0],
     Variable: lambda node: f".{node.space}",
     Function: lambda node: f".{node.kind}",
     SectionData: lambda node: f".{node.type}",
@@ -100,6 +99,10 @@ def items(tree: Module | Statement) -> Iterator[Item]:
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
+        if node.__class__ is Instruction:  # as most of them are
+            item.depth, item.function = depth, function
+            yield item
+            continue
         if kind in _CLOSING:
             depth -= 1
         elif isinstance(node, Function):
@@ -160,6 +163,9 @@ def _row(tree: Module | Statement) -> Iterator[Item]:
 
 def _item(node: Statement) -> Item:
     kind = node.__class__
+    if isinstance(node, Instruction):
+        first = node.opcode[0]
+        return Item("Instruction", _closer(node) if first in _CLOSER else first, node, node.lead, node.raw)
     name = _NAMES.get(kind)
     if name is not None:
         declares = isinstance(node, Function) and node.body is None
