@@ -84,6 +84,10 @@ class Statements:
                     continue
                 for at in claim.own():
                     self._bind(at, claim.start, claim.end)
+        self._bound = bytes(
+            [last - first > 1 or turns != () for first, last, turns in zip(self.first, self.last, self.turns, strict=True)]
+        )
+        """1 for each item that belongs to a slice or is repeated."""
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
 
@@ -132,6 +136,9 @@ class Statements:
 
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a slice that take nothing apart."""
+        if self._bound.find(1, start, end) < 0:
+            yield start, end
+            return
         begin = start
         for at, behind, first, last in self._tied(start, end):
             if first < begin or last > end:
@@ -143,6 +150,8 @@ class Statements:
 
     def is_whole(self, start: int, end: int) -> bool:
         """Tell whether a slice takes nothing apart."""
+        if self._bound.find(1, start, end) < 0:
+            return True
         whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
         return whole and self._cut(start, end) is None
 
