@@ -23,6 +23,7 @@ INDENT, MARGIN = "{indent}", "{margin}"
 _COLUMN = 40  # of comments, as LLVM counts: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # which repeats nothing
 
 
 @value
@@ -119,7 +120,7 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
     """Yield the leads with places that read as this one here, the plain text first."""
     plain = indentable(lead, context.item.depth)
     yield from plain
-    if not plain or "//" not in lead:
+    if not plain or "//" not in lead or _ASM.fullmatch(lead):
         return
     before, newline, indent = lead.rpartition("\n")
     repeated = [before, _repeated(before, context, _PLACES)]
