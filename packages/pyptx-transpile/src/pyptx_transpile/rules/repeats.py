@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.plugins.rows import SugarRule
@@ -189,6 +190,7 @@ def _instruction(node: nodes.Instruction, parts: Parts) -> tuple[Hashable, tuple
     return tuple(texts), numbers
 
 
+@lru_cache(maxsize=1 << 14)
 def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
     numbers: list[int] = []
 
