@@ -51,6 +51,21 @@ def test_an_if_takes_the_name_of_its_label_and_bra_uni() -> None:
     assert statements(body) == ["@%p1 bra.uni $L__BB0_3;", "st.local.u32 [0], 1;", "$L__BB0_3:"]
 
 
+def test_what_is_said_at_the_end_of_the_last_block_is_said_of_the_label_behind_the_chain() -> None:
+    def body(p: RegArray, _: RegArray) -> None:
+        with ptx.if_(p[1]) as behind:
+            ptx.break_(behind, pred=p[3])
+            note(1)
+        with ptx.elif_(p[2], label=behind):
+            note(2)
+            ptx.comment("both come here")
+        note(3)
+
+    written = statements(body)
+    at = written.index("// both come here")
+    assert written[at + 1 :] == [f"{written[1].split()[-1][:-1]}:", "st.local.u32 [0], 3;"]
+
+
 def test_a_chain_takes_all_names_and_each_branch_its_own_bra_uni() -> None:
     def body(p: RegArray, _: RegArray) -> None:
         with ptx.if_(~p[1], label="$L__BB0_2"):

@@ -378,7 +378,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
         trace.append(nodes.Label(name=end))
         return
     node, site = chain.end_place
-    chain.scope.nodes.append(node)
+    chain.scope.nodes.append(trace.dressed(node))
     chain.scope.sites.append(site)
 
 

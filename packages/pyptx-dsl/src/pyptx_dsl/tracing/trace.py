@@ -179,12 +179,12 @@ class Trace:
         if self._closed:
             raise NoTraceError(f"an instruction of kernel {self.name!r}, whose trace has ended,")
         if self._next.waiting:
-            node = self._dressed(node)
+            node = self.dressed(node)
         self._append(node)
         self._append_site(self.recorder.capture(frame))
         self.statement_count += 1
 
-    def _dressed(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
+    def dressed(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
         """Return a statement as it is to be written: behind the comments, and as its deviation says."""
         comment, deviation = self._undress()
         if not isinstance(node, OffsetSlot):

@@ -84,9 +84,8 @@ class Statements:
                     continue
                 for at in claim.own():
                     self._bind(at, claim.start, claim.end)
-        self._bound = bytes(
-            [last - first > 1 or turns != () for first, last, turns in zip(self.first, self.last, self.turns, strict=True)]
-        )
+        places = zip(self.first, self.last, self.turns, strict=True)
+        self._bound = bytes([last - first > 1 or turns != () for first, last, turns in places])
         """1 for each item that belongs to a slice or is repeated."""
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
