@@ -185,6 +185,7 @@ class _Estimate:
     def __init__(self, plans: Mapping[int, Plan], size: int) -> None:
         """Count lines and instructions up to each item."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
+        self._ends = next(iter(plans.values())).body.row.ends
         for plan in plans.values():
             for at in range(plan.body.start, plan.body.end):
                 lines[at + 1] = (plan.body.items[at].kind != "}") + plan.body.deviates(at)
@@ -201,7 +202,8 @@ class _Estimate:
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0
         lines = self._lines[end] - self._lines[start]
-        return max((count - 1) * lines - count - _AROUND, 0)
+        saved = (count - 1) * lines - count - _AROUND
+        return saved if saved >= _least_saved(is_scope=self._ends.get(start) == end - 1) else 0
 
 
 def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Body:
