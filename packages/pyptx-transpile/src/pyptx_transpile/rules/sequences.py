@@ -311,12 +311,15 @@ def _pieces(
 ) -> Iterator[tuple[int, int]]:
     """Yield the slices that two places have in common, as far as they go, and those of whole scopes and loops."""
     shapes = statements.shapes
-    for places in windows[1:]:
+    for level, places in enumerate(windows[1:], 1):
+        wider = ranks[level + 1] if level < _LEVELS else ()
         for group in places.values():
             before = {shapes[at - 1] for at in group}
             if len(before) == 1 and 0 not in before:
                 continue  # one item earlier, they have more in common
             for at, like in pairwise(group):
+                if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
+                    continue  # they follow each other there, too, where this group is not left out
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
                 if common > like - at:  # one behind the other, which no site of the whole would leave room for
