@@ -55,13 +55,7 @@ def _expected_by(row: Row, scheme: str) -> dict[int, frozenset[int]]:
 def _expected(body: Body, names: LabelNames) -> list[int]:
     if not body.labels:
         return []
-    listed = {
-        name
-        for at in range(body.start, body.end)
-        if isinstance(node := body.items[at].node, nodes.BranchTargets)
-        for name in node.targets
-    }
-    return [at for at in _places(body, names) if body.label(at) not in listed and not _is_spelled(body, at)]
+    return [at for at in _places(body, names) if body.label(at) not in body.listed and not _is_spelled(body, at)]
 
 
 def _places(body: Body, names: LabelNames) -> Iterator[int]:

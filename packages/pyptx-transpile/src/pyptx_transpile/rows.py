@@ -93,7 +93,8 @@ class Jump:
 class Body:
     """The body of a function: the items `start` to `end` of a row, its labels and its branches.
 
-    `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside.
+    `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside;
+    those that are `listed` are targets of indirect branches.
     What declares registers of the body may begin in front of it, at `declared`.
     """
 
@@ -104,6 +105,7 @@ class Body:
         self.items = row.items
         self.scopes: dict[int, int] = {}
         self.labels: dict[tuple[int, str], int] = {}
+        self.listed: set[str] = set()
         self.jumps: list[Jump] = []
         self._jumps_to: dict[int, list[Jump]] = {}
         self._jump_at: dict[int, Jump] = {}
@@ -118,13 +120,15 @@ class Body:
             if item.kind == "}":
                 opened.pop()
             self.scopes[at] = opened[-1]
-            if item.kind == "{":
-                around[at] = opened[-1]
-                opened.append(at)
+            if isinstance(node, nodes.Instruction):
+                self._places[node.opcode[0]].append(at)
             elif isinstance(node, nodes.Label):
                 self.labels[opened[-1], node.name] = at
-            elif isinstance(node, nodes.Instruction):
-                self._places[node.opcode[0]].append(at)
+            elif isinstance(node, nodes.BranchTargets):
+                self.listed.update(node.targets)
+            elif item.kind == "{":
+                around[at] = opened[-1]
+                opened.append(at)
         for at in self.places("bra"):
             node = self.items[at].node
             target = node.operands[-1] if isinstance(node, nodes.Instruction) and node.operands else None

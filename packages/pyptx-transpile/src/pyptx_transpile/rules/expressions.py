@@ -65,7 +65,7 @@ def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
 
 def _is_plain(body: Body, at: int) -> bool:
     node = body.items[at].node
-    return isinstance(node, nodes.Loc) or (isinstance(node, nodes.Instruction) and node.opcode[0] not in _ENDS)
+    return node.opcode[0] not in _ENDS if isinstance(node, nodes.Instruction) else isinstance(node, nodes.Loc)
 
 
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:

@@ -128,7 +128,8 @@ def opcode_number(item: Item) -> int | None:
 
 def file_names(row: Sequence[Item]) -> dict[int, str]:
     """Return the names of the files that a module declares, by their index."""
-    return {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
+    found = [item.node for item in row if item.kind == File.__name__]
+    return {node.index: node.name for node in found if isinstance(node, File)}
 
 
 def _row(tree: Module | Statement) -> Iterator[Item]:
