@@ -39,15 +39,15 @@ class Value:
     __signature__ = _SignatureOfFields()
 
     def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
+        kind = self.__class__
+        if other.__class__ is not kind:
             return NotImplemented
-        kind: Any = self.__class__
-        key = _key(kind)
-        return bool(key(self) == key(other))
+        key = _KEYS[kind]
+        same: bool = key(self) == key(other)
+        return same
 
     def __hash__(self) -> int:
-        kind: Any = self.__class__
-        return hash(_key(kind)(self))
+        return hash(_KEYS[self.__class__](self))
 
     def __repr__(self) -> str:
         kind: Any = self.__class__
@@ -167,11 +167,16 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned
     return type(f"{kind.__name__}Draft", kind.__bases__, namespace)
 
 
-@cache
-def _key(kind: Any) -> Callable[[object], object]:  # noqa: ANN401 - `fields` takes a type that typing can't spell
-    """Return the function that gets the fields which count in a comparison."""
-    names = [one.name for one in fields(kind) if one.compare]
-    return attrgetter(*names) if names else _nothing
+class _Keys(dict[Any, "Callable[[object], Any]"]):
+    """By class, the functions that get the fields which count in a comparison."""
+
+    def __missing__(self, kind: Any) -> Callable[[object], Any]:  # noqa: ANN401 - as above
+        names = [one.name for one in fields(kind) if one.compare]
+        key = self[kind] = attrgetter(*names) if names else _nothing
+        return key
+
+
+_KEYS = _Keys()
 
 
 @cache
