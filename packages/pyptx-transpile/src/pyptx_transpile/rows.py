@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -54,6 +55,12 @@ class Row:
     def is_whole(self) -> bool:
         """Whether it is no part of another one."""
         return self._whole is None
+
+    @cached_property
+    def deviating(self) -> frozenset[int]:
+        """The places of the items that have a lead or a spelling of their own."""
+        found = (at for at, item in enumerate(self.items) if item.lead is not None or spelling_of(item) is not None)
+        return frozenset(found)
 
     def spelled(self) -> dict[str, dict[str, str]]:
         """Return how the module spells operations on registers of a type, by type and operation."""
@@ -222,8 +229,7 @@ class Body:
 
     def deviates(self, at: int) -> bool:
         """Tell whether an item has a lead or a spelling of its own."""
-        item = self.items[at]
-        return item.lead is not None or spelling_of(item) is not None
+        return at in self.row.deviating
 
 
 def spelling_of(item: Item) -> str | None:
