@@ -116,7 +116,7 @@ def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Claim]]]:
     """Return the helpers that bodies call, in the order of their first calls, with those and the bodies' starts."""
     found: dict[Helper, list[tuple[int, Claim]]] = {}
     for start, plan in plans.items():
-        for claim in plan.claims():
+        for claim in plan.claims() if plan.has_helpers else ():
             if claim.helper is not None:
                 found.setdefault(claim.helper, []).append((start, claim))
     return found

@@ -143,6 +143,8 @@ class Plan:
         self.body, self.contested = body, contested
         self.root = Slot(body.start, body.end, 0)
         self.calls = calls
+        self.has_helpers = False
+        """Whether a claim that calls a helper was ever accepted."""
         self.unrolled: frozenset[Key] = frozenset()
         """The claims that print turn by turn what they repeat."""
         self._unnamed: frozenset[int] | None = None
@@ -177,6 +179,7 @@ class Plan:
         if depth + self._items[claim.start].depth + max(map(_height, inside), default=0) > DEEPEST:
             return False
         _deepen(inside, claim.opens)
+        self.has_helpers = self.has_helpers or claim.helper is not None
         slot.claims[first:last] = [Placed(claim, slots)]
         slot.starts[first:last] = [claim.start]
         return True

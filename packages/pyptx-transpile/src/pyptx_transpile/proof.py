@@ -143,6 +143,8 @@ class Proof:
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
         """Find all calls of the helpers at fault: those that raise wherever they are called, at two places at least."""
+        if not found and not broken:
+            return
         calls = called({part.body.start: part.plan for part in printed.parts if part.body and part.plan})
         returned = called({part.body.start: part.plan for part in ran if part.body and part.plan}).keys()
         raised = [claim.helper for wrong in found.values() for claim in wrong if claim.helper is not None]

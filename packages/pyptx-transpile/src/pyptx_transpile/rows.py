@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.style.items import items
-from pyptx_transpile.operand_registers import registers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -117,8 +117,7 @@ class Body:
         self._jumps_to: dict[int, list[Jump]] = {}
         self._jump_at: dict[int, Jump] = {}
         self._entered: list[int] = []
-        self._places: defaultdict[str, list[int]] = defaultdict(list)
-        self._registers: dict[int, tuple[tuple[str, ...], int]] = {}
+        self._places: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         self._derived: dict[Callable[[Body], object], object] = {}
         around, opened = {start - 1: start - 2}, [start - 1]
         for at in range(start, end):
@@ -180,13 +179,6 @@ class Body:
             node = self.items[at].node
             if isinstance(node, nodes.Instruction):
                 yield at, node
-
-    def registers(self, at: int) -> tuple[tuple[str, ...], int]:
-        """Return the names of registers in the operands of the instruction at a place, as `registers_of` does."""
-        found = self._registers.get(at)
-        if found is None:
-            found = self._registers[at] = registers_of(self.branch(at))
-        return found
 
     def jump_at(self, at: int) -> Jump | None:
         """Return the jump at a place, if one to a label is there."""

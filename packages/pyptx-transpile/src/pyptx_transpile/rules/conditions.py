@@ -94,9 +94,8 @@ def _computes(body: Body, at: int) -> bool:
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each guarded branch that is no block's, with what computes its guard."""
-    for at in range(body.start + 1, body.end):
-        node = body.instruction(at)
-        if node is not None and node.guard is not None and node.opcode[0] in _ENDS and plan.owner(at) is None:
+    for at in body.places(*_ENDS):
+        if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
             computed, *_ = predicates(body, at)
             if computed.start < at:
                 yield _claim(computed)

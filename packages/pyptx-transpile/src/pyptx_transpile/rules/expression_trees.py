@@ -7,7 +7,7 @@ an instruction may be the last expressions before it, in their order.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from array import array
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.naming import to_python
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.rules.register_uses import uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -30,6 +31,7 @@ _LONGEST_VECTOR = 3  # elements of a list in which expressions may stand; longer
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
 _OF_INDEX = len("r[8 * i]")
+_MOST_COLUMNS = (1 << 16) - 1
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ class Trees:
     def __init__(self, body: Body, operations: Operations) -> None:
         """Find out which registers have one use."""
         self._body, self._operations = body, operations
-        self._once = body.derived(_used_once)
+        self._once = uses_of(body).once
 
     def statements(self, places: range, *, turn: bool) -> list[Tree | None]:
         """Return the statements of a row of instructions, of a turn of a loop perhaps; None for what is none."""
@@ -112,21 +114,6 @@ class Trees:
         one.inner = {each.result: each for each in reversed(taken) if each.result is not None}
 
 
-def _used_once(body: Body) -> set[str]:
-    """Return the registers that one instruction writes and one other reads."""
-    writes: defaultdict[str, int] = defaultdict(int)
-    uses: defaultdict[str, int] = defaultdict(int)
-    for at, node in body.instructions():
-        if node.guard is not None:
-            uses[node.guard.register] += 1
-        names, _ = body.registers(at)
-        if node.operands and type(node.operands[0]) is tree.Register:
-            writes[names[0]] += 1
-        for name in names:
-            uses[name] += 1
-    return {name for name, count in writes.items() if count == 1 and uses[name] == 2}
-
-
 def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
     """Yield the registers of an instruction in whose place an expression may stand, in the order of the text."""
     for number, operand in enumerate(node.operands):
@@ -164,16 +151,16 @@ def _width(operand: tree.Operand, *, turn: bool) -> int:
 
 def call_width(body: Body, at: int, *, turn: bool) -> int:
     """Return about how many columns the call of an instruction takes, in a turn of a loop perhaps."""
-    known = body.derived(_widths)
-    width = known.get((at, turn))
-    if width is None:
-        width = known[at, turn] = _call_width(body.branch(at), turn=turn)
-    return width
+    known = body.derived(_widths)[turn]
+    if not known[at - body.start]:
+        known[at - body.start] = min(_call_width(body.branch(at), turn=turn), _MOST_COLUMNS)
+    return known[at - body.start]
 
 
-def _widths(_body: Body) -> dict[tuple[int, bool], int]:
-    """Return the widths of the calls of a body that are known: none yet."""
-    return {}
+def _widths(body: Body) -> tuple[array[int], array[int]]:
+    """Return the widths of the calls of a body, outside of turns and in them: none is known yet."""
+    none = array("H", bytes(2 * (body.end - body.start)))
+    return none, none[:]
 
 
 def _call_width(node: nodes.Instruction, *, turn: bool) -> int:

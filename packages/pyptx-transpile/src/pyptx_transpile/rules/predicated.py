@@ -50,9 +50,9 @@ def _end(body: Body, start: int, stop: int) -> int:
 def _guard(body: Body, at: int) -> nodes.Guard | None:
     """Return the guard of an instruction of which no spelling is said, and that is no branch."""
     node = body.instruction(at)
-    if node is None or node.opcode[0] in {"bra", "brx", "ret", "exit"} or spelling_of(body.items[at]) is not None:
+    if node is None or node.guard is None or node.opcode[0] in {"bra", "brx", "ret", "exit"}:
         return None
-    return node.guard
+    return node.guard if spelling_of(body.items[at]) is None else None
 
 
 def _claim(start: int, end: int) -> Claim:

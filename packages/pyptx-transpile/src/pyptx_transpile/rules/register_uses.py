@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.operand_registers import registers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +23,15 @@ _NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # what read
 
 @dataclass(slots=True)
 class Uses:
-    """How often registers are written and read in a body, and which are read in front of what writes them."""
+    """How often registers are written and read in a body, and which are read in front of what writes them.
+
+    Those that one instruction has as its first operand, and one other one reads, are used `once`.
+    """
 
     written: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     read: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     early: set[str] = field(default_factory=set[str])
+    once: set[str] = field(default_factory=set[str])
 
     def take(self, node: nodes.Instruction, names: Sequence[str], first: int) -> None:
         """Count the registers of the next instruction: the names in its operands, so many of them in the first one."""
@@ -55,6 +60,14 @@ def uses_of(body: Body) -> Uses:
 
 def _counted(body: Body) -> Uses:
     uses = Uses()
-    for at, node in body.instructions():
-        uses.take(node, *body.registers(at))
+    first: defaultdict[str, int] = defaultdict(int)
+    named: defaultdict[str, int] = defaultdict(int)
+    for _, node in body.instructions():
+        names, count = registers_of(node)
+        uses.take(node, names, count)
+        if node.operands and type(node.operands[0]) is tree.Register:
+            first[names[0]] += 1
+        for name in names if node.guard is None else (*names, node.guard.register):
+            named[name] += 1
+    uses.once = {name for name, times in first.items() if times == 1 and named[name] == 2}
     return uses

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.operand_registers import registers_of
 from pyptx_transpile.plan import Claim
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.page import Page
     from pyptx_transpile.plan import Plan, Slot
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.rows import Body
     from pyptx_transpile.rules.turns import Loop
 
 __all__ = ["REPEAT"]
@@ -83,7 +84,7 @@ class Items:
         """Read the items that no claim has."""
         owned = {at for claim in plan.claims() for at in claim.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
-        parts = self.body.row.derived(_parts) if self.body.row.is_whole else {}
+        parts: Parts = {}
         for at in range(self.body.start, self.body.end):
             text, numbers = _NOTHING if at in owned else self._read(at, parts)
             self.shapes.append(0 if text == "" else known.setdefault(text, len(known) + 1))
@@ -156,7 +157,7 @@ class Items:
             node = self.body.items[self.body.start + at].node
             if not isinstance(node, nodes.Instruction):
                 continue
-            names, first = self.body.registers(self.body.start + at)
+            names, first = registers_of(node)
             if not first or type(node.operands[0]) not in _RESULTS:
                 first = 0
             for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):
@@ -169,11 +170,6 @@ class Items:
             for cut in range(first_at + 1, min(last_at, first_at + length) + 1):
                 found[(cut - start) % length] += 1
         return found
-
-
-def _parts(_row: Row) -> Parts:
-    """Return what the operands of a module are, as far as that is known: nothing yet."""
-    return {}
 
 
 def _instruction(node: nodes.Instruction, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
     """Yield a claim for each acme.frob."""
-    for at in range(body.start, body.end):
-        node = body.instruction(at)
-        if node is not None and node.opcode == ("acme", "frob", "b32"):
+    for at in body.places("acme"):
+        if body.branch(at).opcode == ("acme", "frob", "b32"):
             yield _claim(at)
 
 
