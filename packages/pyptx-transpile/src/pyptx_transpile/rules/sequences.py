@@ -262,22 +262,31 @@ def repeated(
 
 def _ranks(shapes: Sequence[int]) -> list[array[int]]:
     """Return, by level, a number for the window of `2**level` items at each place; 0 for one that occurs once."""
-    ranks = [_counted(shapes)]
+    size = len(shapes)
+    rank, places = _counted(size, {at: shape for at, shape in enumerate(shapes) if shape})
+    ranks = [rank]
     for level in range(_LEVELS):
-        half, rank = 1 << level, ranks[-1]
+        half = 1 << level
         pairs: dict[tuple[int, int], int] = {}
-        wider = array(_NUMBERS, bytes(len(rank) * rank.itemsize))
-        for at in range(len(rank) - half):
-            if rank[at] and rank[at + half]:
-                wider[at] = pairs.setdefault((rank[at], rank[at + half]), len(pairs) + 1)
-        ranks.append(_counted(wider))
+        wider = {
+            at: pairs.setdefault((rank[at], rank[at + half]), len(pairs) + 1)
+            for at in places
+            if at + half < size and rank[at + half]
+        }
+        rank, places = _counted(size, wider)
+        ranks.append(rank)
     return ranks
 
 
-def _counted(rank: Sequence[int]) -> array[int]:
-    """Return ranks without those that occur once."""
-    counts = Counter(rank)
-    return array(_NUMBERS, [each if counts[each] > 1 else 0 for each in rank])
+def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
+    """Return the numbers of places, 0 for one that occurs once, and the places of the others."""
+    counts = Counter(numbers.values())
+    rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
+    for at, number in numbers.items():
+        if counts[number] > 1:
+            rank[at] = number
+            places.append(at)
+    return rank, places
 
 
 def _places(rank: Sequence[int]) -> dict[int, array[int]]:
