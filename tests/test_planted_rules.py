@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
-SHARE, LEAST = (1, 300) if WHOLE else (12, 25)
+SHARE, LEAST = (1, 300) if WHOLE else (25, 25)
 SITES = 3  # of a module at most, each in a function of its own: what one rule says there depends on the others
 MANY = 6  # sites of one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
-MOST = 2  # modules of a producer, by default
+MOST = 1  # module of a producer, by default
 LARGEST = 400_000 if EVERYTHING else 60_000  # bytes
 MUTANTS = 12 if EVERYTHING else 6  # of each module
 DRAWS = 5 * MUTANTS
