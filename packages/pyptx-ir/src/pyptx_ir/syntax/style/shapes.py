@@ -60,14 +60,17 @@ class Shapes:
         shapes: list[Shape | None] = []
         known = self._by_text
         for item in row:
-            raw = item.raw
-            if item.node is None or raw is None:
-                shape = None
-            elif item.node.__class__ is Instruction and not ("+" in raw or "-" in raw):  # most of them
-                text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
-                shape = known[text] if text in known else self._of(item, raw)
+            raw, kind = item.raw, item.node.__class__
+            text: str | bytes | None = None
+            if kind is Instruction:  # as most of them are
+                if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
+                    text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
+            elif kind is SectionData:
+                text = raw
+            if text is not None and text in known:
+                shape = known[text]
             else:
-                shape = self._of(item, raw)
+                shape = None if item.node is None or raw is None else self._of(item, raw)
             item.shape = shape
             shapes.append(shape)
         return shapes
