@@ -169,3 +169,20 @@ def test_groups_of_lanes_exchange_at_one_instruction_each_with_its_own_mask(seed
     result = execute(body, out, seed=seed)
     assert [str(finding) for finding in result.findings] == []
     assert (out == np.arange(32) ^ 1).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lanes_that_met_once_wait_for_each_other_the_next_time_too(seed: int) -> None:
+    body = """
+    setp.lt.u32 %p1, %r0, 16;
+    @%p1 bra low;
+    add.u32 %r2, %r0, 1;
+    low: bar.warp.sync -1;
+    setp.lt.u32 %p2, %r0, 8;
+    @%p2 bra few;
+    add.u32 %r2, %r0, 2;
+    few: setp.eq.u32 %p3, %r0, %r0;
+    vote.sync.ballot.b32 %r3, %p3, -1;
+    st.global.u32 [%rd1], %r3;
+    """
+    assert words(body, seed=seed).tolist() == [0xFFFFFFFF] * 32

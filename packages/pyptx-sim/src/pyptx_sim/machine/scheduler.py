@@ -51,6 +51,8 @@ class Scheduler:
             if strands.diverged:
                 strands.merge()
                 self._open_gates()
+                if not strands.diverged:  # whole warps: nobody will look at a gate, and take back what lets pass it
+                    strands.key[strands.key == _PASS] = -1
             ready = strands.ready()
             if not len(ready):
                 if not self._unblock(ready):
