@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.errors import MissingSemantics, ProgramError, UnknownForm
 
 from .ptx_text import BODY_LINE, execute, module, words
 
@@ -127,9 +127,30 @@ def test_a_module_without_the_entry_names_those_that_it_has() -> None:
     assert run(text, entry="other", grid=1, block=1).clean
 
 
-def test_an_instruction_without_semantics_is_named_with_its_line() -> None:
-    with pytest.raises(MissingSemantics, match=rf"frobnicate\.f32(.|\n)*PTX line {BODY_LINE}"):
-        execute("frobnicate.f32 %f1, %f2;", np.zeros(1))
+@pytest.mark.parametrize(("any_form", "error"), [(False, UnknownForm), (True, MissingSemantics)])
+def test_an_instruction_without_semantics_is_named_with_its_line(*, any_form: bool, error: type[ProgramError]) -> None:
+    with pytest.raises(error, match=rf"frobnicate\.f32(.|\n)*PTX line {BODY_LINE}"):
+        execute("frobnicate.f32 %f1, %f2;", np.zeros(1), any_form=any_form)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "fence.acme;",
+        "fence.sc.acme;",
+        "mov.acme.u32 %r1, %r0;",
+        "bar.acme 0;",
+        "bar.sync.acme 0;",
+        "cp.acme [%rd1], [%rd1], 4;",
+        "membar.acme;",
+        "ld.acme.global.u32 %r1, [%rd1];",
+        "mbarrier.acme.b64 [%rd1], 1;",
+        "prefetch.acme [%rd1];",
+    ],
+)
+def test_words_that_no_row_knows_are_refused(body: str) -> None:
+    with pytest.raises(UnknownForm, match=rf"acme(.|\n)*PTX line {BODY_LINE}"):
+        execute(body, np.zeros(32, np.uint32))
 
 
 @pytest.mark.parametrize(
@@ -138,9 +159,9 @@ def test_an_instruction_without_semantics_is_named_with_its_line() -> None:
         ("mov.u32 %r1, nowhere;", "nowhere is not declared"),
         ("bra nowhere;", "nowhere is not declared"),
         ("add.u32 %r1, %r99, 1;", "%r99 is neither a declared register"),
-        ("add.u32 %r1, %rd1, %p1;", "%p1 is a .pred register"),
-        ("add.u64 %r1, %rd1, 1;", "%r1 is a .b32 register, too narrow"),
-        ("ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1];", "3 registers for .v2"),
+        ("add.u32 %r1, %rd1, %p1;", "operand 2 of add.u32, `%rd1`, is a .b64 register"),
+        ("add.u64 %r1, %rd1, 1;", "operand 1 of add.u64, `%r1`, is a .b32 register"),
+        ("ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1];", "vector of 3"),
         ("call missing;", "missing is not declared|no body"),
     ],
 )

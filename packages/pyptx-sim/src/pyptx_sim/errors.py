@@ -3,6 +3,7 @@
 PyptxError
 └── SimulationError
     ├── ProgramError          the module cannot be run: no such entry, an undeclared name, a missing body
+    │   ├── UnknownForm       an instruction that is no form of the instruction table
     │   └── MissingSemantics  an instruction that no plugin gives a meaning
     ├── LaunchError           grid, block or arguments do not fit the entry
     ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
@@ -47,6 +48,10 @@ class SimulationError(PyptxError):
 
 class ProgramError(SimulationError):
     """A module that cannot be lowered for the simulator."""
+
+
+class UnknownForm(ProgramError):  # noqa: N818 - says what is wrong, like the rest of the hierarchy
+    """An instruction that is a form of no row of the table: what it would do, nobody has said."""
 
 
 class MissingSemantics(ProgramError):  # noqa: N818 - says what is missing, like the rest of the hierarchy

@@ -174,7 +174,7 @@ def judge(
         return Judgement(unknown(opcode))
     if names_a_bank(opcode):
         return Judgement(None)
-    matches = _matches(opcode)
+    matches = forms_of(opcode)
     if not matches:
         beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns_of(opcode[0]))
         return Judgement(unknown(opcode) if beyond else _misspelt(opcode))
@@ -199,7 +199,7 @@ def judge(
 
 
 @until_plugins_change(maxsize=1 << 12)
-def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
+def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
     """Return the rows that have this opcode among their forms, and the word of each of their slots."""
     words = opcode[1:]
     meant = (compile_row(row) for row in _rows_of(opcode[0]) if _may_hold(row, words))

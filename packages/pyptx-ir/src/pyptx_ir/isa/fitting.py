@@ -38,7 +38,7 @@ def fault_in(
         wanted = str(least) if least == len(places) else f"{least} to {len(places)}"
         names = ", ".join(place.name for place in places)
         return Fault(None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT)
-    for index, (place, shape) in enumerate(zip(_placed(places, len(shapes)), shapes, strict=True)):
+    for index, (place, shape) in enumerate(zip(placed(places, len(shapes)), shapes, strict=True)):
         mismatch = _mismatch(place, shape, Use(pattern.row, filled, place, KINDS, address_size))
         if mismatch:
             return Fault(index, describe(shape), mismatch.wanted, mismatch.code)
@@ -50,12 +50,12 @@ def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Plac
     filled = match_modifiers(pattern, words)
     places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
     fits = filled is not None and sum(not place.optional for place in places) <= count <= len(places)
-    return _placed(places, count) if fits else None
+    return placed(places, count) if fits else None
 
 
 def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]) -> tuple[tuple[int, Limits], ...]:
     """Return, for each operand that is a constant with limits, its index and the limits; the operands fit the row."""
-    places = _placed([place for place in pattern.places if place.stands(filled)], len(shapes))
+    places = placed([place for place in pattern.places if place.stands(filled)], len(shapes))
     found: list[tuple[int, Limits]] = []
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
         if shape != ("literal", "int") and shape[0] != "vector":
@@ -70,7 +70,7 @@ def _counted(count: int) -> str:
     return f"{count or 'no'} operand{'' if count == 1 else 's'}"
 
 
-def _placed(places: list[Place], count: int) -> list[Place]:
+def placed(places: list[Place], count: int) -> list[Place]:
     """Return the places that `count` operands stand for: optional ones drop out, the last first."""
     surplus = len(places) - count
     kept: list[Place] = []

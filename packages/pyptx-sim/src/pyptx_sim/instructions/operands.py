@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from pyptx_ir.isa.binding import bound
 from pyptx_ir.syntax.operands import (
     Address,
     Immediate,
@@ -35,6 +36,7 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.machine.lanes import Lanes
@@ -74,6 +76,10 @@ class Operands:
     def operands(self) -> tuple[Operand, ...]:
         """The operands as written."""
         return self.instruction.operands
+
+    def form(self) -> Bound | None:
+        """Return the instruction as its row of the table reads it; None for what is a form of no row."""
+        return bound(self.instruction, self.scope.declared)
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
@@ -30,6 +30,7 @@ from pyptx_sim.instructions import (
     warpgroups,
 )
 from pyptx_sim.instructions.compute import compile_operation
+from pyptx_sim.instructions.held import hold
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.code import Block, Code, Step, Terminator
 from pyptx_sim.operation import Operation
@@ -122,11 +123,15 @@ def find_semantics(opcode: tuple[str, ...]) -> Semantics | None:
 
 
 @lru_cache(maxsize=128)
-def compile_program(program: Program, *, checked: bool, exact: bool = False) -> Code:
-    """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
+def compile_program(program: Program, *, checked: bool, exact: bool = False, any_form: bool = False) -> Code:
+    """Compile a program to blocks of closures; cached for the program. `exact`, `any_form`: see `pyptx_sim.run`.
 
-    Raises MissingSemantics or ProgramError, located at the instruction at fault.
+    Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
+    if not any_form:
+        for site in program.sites:
+            operands = Operands(program, site, checked=checked)
+            _located(operands, partial(hold, operands))
     return tuple(_block(program, block, checked=checked, exact=exact) for block in program.blocks)
 
 

@@ -100,6 +100,14 @@ Binding: TypeAlias = (
     | PrototypeBinding
 )
 
+_KINDS: dict[type, str] = {
+    ParameterBinding: ".param",
+    UnsizedParameter: ".param",
+    FunctionBinding: ".func",
+    LabelBinding: ".label",
+    TargetsBinding: ".targets",
+    PrototypeBinding: ".targets",
+}
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
@@ -128,6 +136,21 @@ class Scope:
                 return found
             scope = scope.parent
         return self._component(name)
+
+    def declared(self, name: str) -> str | None:
+        """Return what a name stands for, as `pyptx_ir.isa.shapes.shape_of` asks; None if it is not declared."""
+        found = self.find(name)
+        match found:
+            case RegisterBinding():
+                return found.type
+            case VectorBinding():
+                return f"v{len(found.components)}.{found.components[0].type}"
+            case Placement():  # a device function's parameter, too, is local memory here
+                return "" if found.space == "local" else f".{found.space}"
+            case None:
+                return None
+            case _:
+                return _KINDS[type(found)]
 
     def own(self, name: str) -> Binding | None:
         """Return what `name` is bound to in this very scope, or None."""

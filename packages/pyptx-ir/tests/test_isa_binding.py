@@ -1,0 +1,65 @@
+"""An instruction bound to its row: modifiers by slot, operands by name, what it writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx_ir.isa.binding import bound
+from pyptx_ir.syntax import parse_instruction
+
+TYPES = {"%r": "b32", "%rd": "b64", "%p": "pred", "%f": "f32", "%h": "b16", "out": ".global"}
+
+
+def declared(name: str) -> str | None:
+    return TYPES.get(name.rstrip("0123456789"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "operands", "written"),
+    [
+        ("add.u32 %r1, %r2, 3;", {"type": "u32"}, "d a b", {"d"}),
+        ("mad.lo.s32 %r1, %r2, %r3, %r4;", {"mode": "lo", "type": "s32"}, "d a b c", {"d"}),
+        ("st.global.u32 [%rd1], %r2;", {"ss": "global", "type": "u32"}, "a b", {"a"}),
+        ("bar.sync 0;", {"sync": "sync"}, "a", set[str]()),
+        ("bar.sync 0, 64;", {"sync": "sync"}, "a b", set[str]()),
+        ("setp.lt.s32 %p1|%p2, %r1, %r2;", {"cmp": "lt", "type": "s32"}, "p a b", {"p"}),
+        ("atom.add.global.u32 %r1, [%rd1], 3;", {"space": "global", "add": "add", "type": "u32"}, "d a b", {"d", "a"}),
+    ],
+)
+def test_a_form_has_its_words_and_operands(text: str, words: dict[str, str], operands: str, written: set[str]) -> None:
+    found = bound(parse_instruction(text), declared)
+    assert found is not None
+    assert found.words == words
+    assert list(found.operands) == operands.split()
+    assert found.written == written
+
+
+def test_operands_tell_rows_apart() -> None:
+    vector = bound(parse_instruction("ld.global.v2.u32 {%r1, %r2}, [%rd1];"), declared)
+    scalar = bound(parse_instruction("ld.global.u32 %r1, [%rd1];"), declared)
+    assert vector is not None
+    assert scalar is not None
+    assert "v2" in vector.words.values()
+    assert "v2" not in scalar.words.values()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add.acme.u32 %r1, %r2, 3;",
+        "add.u32 %r1, %rd2, 3;",
+        "add.u32 %r1, %r2;",
+        "frobnicate.u32 %r1;",
+        "fence.acme;",
+        "st.global.u32 %r1, %r2;",
+    ],
+)
+def test_what_no_row_has_is_not_bound(text: str) -> None:
+    assert bound(parse_instruction(text), declared) is None
+
+
+def test_the_number_of_a_slot_goes_with_its_word() -> None:
+    text = "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r3];"
+    found = bound(parse_instruction(text), declared)
+    assert found is not None
+    assert found.length("num") == 2
