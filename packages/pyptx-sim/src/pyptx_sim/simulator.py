@@ -70,8 +70,8 @@ def run(
     when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
     sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). An instruction that is a
     form of no row of the table is refused, unless `any_form`: for experiments with forms to come. `origins` maps PTX
-    lines to the user's frames, `names` are the user's names of the arguments, and `shared` those of what lies in dynamic
-    shared memory; all are for messages only. `dry` leaves the arrays as they were.
+    lines to the user's frames, `names` are the user's names of the arguments, and `shared` those of what lies in
+    dynamic shared memory; all are for messages only. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
