@@ -18,7 +18,7 @@ from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Function
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions.operands import Operands
-from pyptx_sim.instructions.table import ENDS, _step
+from pyptx_sim.instructions.table import _end, _step
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.program.params import instructions_of
 
@@ -105,7 +105,7 @@ def _shapes(function: Function) -> set[Shape]:
 
 def _compile(operands: Operands, ends: dict[int, int]) -> None:
     if operands.pc in ends:
-        ENDS[operands.opcode[0]](operands, ends[operands.pc] + 1)
+        _end(operands, ends[operands.pc] + 1)
     else:
         _step(operands)
 

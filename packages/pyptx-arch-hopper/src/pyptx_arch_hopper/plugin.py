@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute, Semantics, SugarRule
+    from pyptx_ir.plugins.rows import LaunchAttribute, SimulatorExtension, SugarRule
 
 
 @hookimpl
@@ -36,11 +36,16 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 
 @hookimpl
-def pyptx_semantics() -> Sequence[Semantics]:
+def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
     """Return what wgmma means, for the simulator, which alone asks."""
-    from pyptx_arch_hopper.semantics import ROWS
+    from pyptx_ir.plugins.rows import SimulatorExtension
 
-    return ROWS
+    def load() -> object:
+        from pyptx_arch_hopper.semantics import EXTENSION
+
+        return EXTENSION
+
+    return (SimulatorExtension("hopper", load),)
 
 
 @hookimpl

@@ -6,21 +6,24 @@ Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation", "Ma
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.descriptors import FIELD_BITS, UNIT_BYTES
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.products import forms
-from pyptx_ir.plugins.rows import Semantics
 from pyptx_ir.syntax.operands import Immediate, Vector
+from pyptx_sim.extension import VERSION, Extension, Step
+from pyptx_sim.instructions.warpgroups import CLAIMS, compile_action
 from pyptx_sim.products import CommitGroup, Major, RegisterFence, SharedMatrix, WaitGroup, WarpgroupProduct
 from pyptx_sim.semantics.errors import NoSemantics
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.products import Form
     from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Action
 
-__all__ = ["ROWS", "read_descriptor"]
+__all__ = ["EXTENSION", "read_descriptor"]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
@@ -84,13 +87,28 @@ def _immediate(instruction: Instruction, position: int) -> int:
     return int(operand.text, 0)
 
 
-def _bind_wait(instruction: Instruction) -> WaitGroup:
-    return WaitGroup(_immediate(instruction, 0))
+def _product(operands: Operands) -> Action:
+    return compile_action(operands, _bind_product(operands.instruction))
 
 
-ROWS = (
-    Semantics("wgmma.mma_async", _bind_product),
-    Semantics("wgmma.fence", lambda _instruction: RegisterFence()),
-    Semantics("wgmma.commit_group", lambda _instruction: CommitGroup()),
-    Semantics("wgmma.wait_group", _bind_wait),
+def _fence(operands: Operands) -> Action:
+    return compile_action(operands, RegisterFence())
+
+
+def _commit(operands: Operands) -> Action:
+    return compile_action(operands, CommitGroup())
+
+
+def _wait(operands: Operands) -> Action:
+    return compile_action(operands, WaitGroup(_immediate(operands.instruction, 0)))
+
+
+EXTENSION: Final = Extension(
+    version=VERSION,
+    steps=(
+        Step(opcode="wgmma.mma_async", compile=_product, converges="warpgroup", claims=CLAIMS),
+        Step(opcode="wgmma.fence", compile=_fence),
+        Step(opcode="wgmma.commit_group", compile=_commit),
+        Step(opcode="wgmma.wait_group", compile=_wait),
+    ),
 )

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, Semantics, SimulatorExtension
 
 
 @hookimpl
@@ -24,6 +24,19 @@ def pyptx_semantics() -> Sequence[Semantics]:
     from pyptx_sim.semantics import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
+    """Return what memory, control flow, barriers and copies do."""
+    from pyptx_ir.plugins.rows import SimulatorExtension
+
+    def load() -> object:
+        from pyptx_sim.instructions.rows import EXTENSION
+
+        return EXTENSION
+
+    return (SimulatorExtension("sim", load),)
 
 
 @hookimpl

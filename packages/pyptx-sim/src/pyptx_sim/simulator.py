@@ -92,8 +92,7 @@ def run(
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
         writes = _observe(machine, packed, rules)  # before a recording, which observes beside it
         recorded = None if trace is None else Recording(trace, trace_blocks, machine)
-        _run(machine, None if dry else packed, seed, recorded, writes)
-        return machine
+        return _run(machine, None if dry else packed, seed, recorded, writes)
 
     machine = attempt(WAVE_WARPS)
     # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
@@ -130,8 +129,8 @@ def _observe(machine: Machine, packed: Arguments, rules: frozenset[str]) -> Outp
 
 def _run(
     machine: Machine, packed: Arguments | None, seed: int, recording: Recording | None, writes: OutputWrites | None
-) -> None:
-    """Run; a kernel that stops with an error leaves what it has written, as on a GPU, and its timeline."""
+) -> Machine:
+    """Run, and return the machine; a kernel that stops with an error leaves what it has written, as on a GPU, and its timeline."""
     error = None
     try:
         if machine.run(seed) and writes is not None:
@@ -147,6 +146,7 @@ def _run(
                 packed.copy_back()
             if recording is not None:
                 recording.write(error)
+    return machine
 
 
 def _result(machine: Machine) -> Result:

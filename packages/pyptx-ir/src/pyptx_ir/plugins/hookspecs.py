@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
+    from pyptx_ir.plugins.rows import (
+        Command,
+        DoctorCheck,
+        LaunchAttribute,
+        Runtime,
+        Semantics,
+        SimulatorExtension,
+        SugarRule,
+    )
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -55,6 +63,11 @@ class HookSpecs:
     @hookspec
     def pyptx_semantics(self) -> Sequence[Semantics]:
         """Return what instructions do, for the simulator."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_simulator_extensions(self) -> Sequence[SimulatorExtension]:
+        """Return what the simulator has to know besides: steps, memories, engines, rules."""
         raise NotImplementedError
 
     @hookspec

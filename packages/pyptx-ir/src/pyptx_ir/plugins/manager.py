@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
+    from pyptx_ir.plugins.rows import (
+        Command,
+        DoctorCheck,
+        LaunchAttribute,
+        Runtime,
+        Semantics,
+        SimulatorExtension,
+        SugarRule,
+    )
 
 Row = TypeVar("Row")
 
@@ -108,6 +116,10 @@ class Plugins:
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""
         return cast("tuple[Semantics, ...]", self._rows("pyptx_semantics"))
+
+    def simulator_extensions(self) -> tuple[SimulatorExtension, ...]:
+        """Return what plugins bring to the simulator."""
+        return cast("tuple[SimulatorExtension, ...]", self._rows("pyptx_simulator_extensions"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
         """Return the launch attributes that are known."""

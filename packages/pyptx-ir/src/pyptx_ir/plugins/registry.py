@@ -15,7 +15,15 @@ from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.errors import PluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
-from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.rows import (
+    Command,
+    DoctorCheck,
+    LaunchAttribute,
+    Runtime,
+    Semantics,
+    SimulatorExtension,
+    SugarRule,
+)
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_semantics": (Semantics, "opcode"),
+    "pyptx_simulator_extensions": (SimulatorExtension, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),

@@ -308,6 +308,18 @@ class Semantics(Value):
 
 
 @value
+class SimulatorExtension(Value):
+    """What a plugin brings to the simulator.
+
+    `load()` returns a `pyptx_sim.extension.Extension`; it is called when a program is first run, and alone may import
+    pyptx_sim and NumPy. `name` is the plugin's choice, for messages.
+    """
+
+    name: str
+    load: Callable[[], object]
+
+
+@value
 class Command(Value):
     """A subcommand of `pyptx`: `main(argv)` gets the words behind the name and returns the exit status."""
 

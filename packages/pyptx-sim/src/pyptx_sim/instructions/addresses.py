@@ -20,7 +20,7 @@ from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, S
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import RegisterBinding
 
@@ -215,7 +215,7 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
 # --- instructions -------------------------------------------------------------------------------
 
 
-def compile_cvta(operands: Operands) -> Step:
+def compile_cvta(operands: Operands) -> Action:
     """Convert between an address in a space and a generic one. Manual: "cvta"."""
     opcode = operands.opcode
     space, ptx_type = space_of(opcode), opcode[-1]
@@ -240,7 +240,7 @@ def compile_cvta(operands: Operands) -> Step:
     return complete if space == "param" and bits == 64 else step
 
 
-def compile_isspacep(operands: Operands) -> Step:
+def compile_isspacep(operands: Operands) -> Action:
     """Tell whether a generic address lies in a space. Manual: "isspacep"."""
     space = space_of(operands.opcode)
     own_cta = "shared::cta" in operands.opcode or operands.opcode[-1] == "shared"
@@ -261,7 +261,7 @@ def compile_isspacep(operands: Operands) -> Step:
     return step
 
 
-def compile_mapa(operands: Operands) -> Step:
+def compile_mapa(operands: Operands) -> Action:
     """Map a shared address to that of another CTA of the cluster. Manual: "mapa"."""
     ptx_type = operands.opcode[-1]
     destination, source, rank = operands.operands
@@ -280,7 +280,7 @@ def compile_mapa(operands: Operands) -> Step:
     return step
 
 
-def compile_getctarank(operands: Operands) -> Step:
+def compile_getctarank(operands: Operands) -> Action:
     """Return the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
     ptx_type = operands.opcode[-1]
     destination, source = operands.operands

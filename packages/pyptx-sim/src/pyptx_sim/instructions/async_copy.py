@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
 
-def compile_copy(operands: Operands) -> Step:
+def compile_copy(operands: Operands) -> Action:
     """Compile everything that begins with `cp.async` but bulk copies."""
     opcode = operands.opcode
     if "commit_group" in opcode:
@@ -40,7 +40,7 @@ def compile_copy(operands: Operands) -> Step:
     return _copy(operands)
 
 
-def _copy(operands: Operands) -> Step:
+def _copy(operands: Operands) -> Action:
     destination, source, extent, *rest = operands.operands
     size = int(operands.constant(extent))
     if "L2::cache_hint" in operands.opcode:
@@ -135,7 +135,7 @@ class _Pieces:
         return np.isin(threads.positions * WARP + threads.columns, found.positions * WARP + found.columns)
 
 
-def commit(kind: GroupKind) -> Step:
+def commit(kind: GroupKind) -> Action:
     """Close each thread's group."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -144,7 +144,7 @@ def commit(kind: GroupKind) -> Step:
     return step
 
 
-def wait(kind: GroupKind, latest: int, *, reads: bool) -> Step:
+def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
     """Wait until only the `latest` groups of each thread are pending; `reads`: until the others' sources are read."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -165,7 +165,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
     tell_waited(wave, "copy", *lanes.by_warp())
 
 
-def _arrive(operands: Operands) -> Step:
+def _arrive(operands: Operands) -> Action:
     find = barrier_target(operands, operands.operands[0])
     counted = "noinc" in operands.opcode
 

@@ -19,12 +19,12 @@ from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
 
 
-def compile_async_store(operands: Operands) -> Step:
+def compile_async_store(operands: Operands) -> Action:
     """Issue a store, or an update, for each thread; an mbarrier counts its bytes when it lands."""
     opcode = operands.opcode
     if "mbarrier::complete_tx::bytes" not in opcode:

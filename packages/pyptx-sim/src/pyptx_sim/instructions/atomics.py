@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.registers import Reader
     from pyptx_sim.machine.access import Places
     from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
@@ -40,7 +40,7 @@ def update_of(name: str, element: str, space: str) -> Update | None:
     return FLOAT_UPDATES.get(element, {}).get(name) or UPDATES.get(name)
 
 
-def compile_atomic(operands: Operands) -> Step:
+def compile_atomic(operands: Operands) -> Action:
     """Update memory at the address of every lane, lane after lane."""
     opcode = operands.opcode
     name = next((word for word in opcode[1:] if word in UPDATES), "")

@@ -12,6 +12,7 @@ from pyptx_sim.instructions.tensor_map import map_fence
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.barriers import PER_CTA
 from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
+from pyptx_sim.program.flow import converges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
-    from pyptx_sim.machine.code import Group, Step, Terminator
+    from pyptx_sim.machine.code import Action, Group, Terminator
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
@@ -208,14 +209,12 @@ class MaskGate:
 def compile_gate(operands: Operands) -> MaskGate:
     """Return the gate of a warp-collective instruction."""
     opcode = operands.opcode
-    if opcode[:2] == ("bar", "warp"):
-        return MaskGate(operands.read(operands.operands[0], "u32"), rendezvous=True)
-    if opcode[0] in {"shfl", "vote", "match", "redux", "elect"}:
-        return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=False)
-    return MaskGate(None, rendezvous=False)
+    if converges(opcode) != "lanes":
+        return MaskGate(None, rendezvous=False)
+    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=opcode[:2] == ("bar", "warp"))
 
 
-def synchronising(gate: MaskGate, step: Step) -> Step:
+def synchronising(gate: MaskGate, step: Action) -> Action:
     """Tell the observers which lanes an instruction orders, then execute it."""
 
     def run(wave: Wave, lanes: Lanes) -> None:
@@ -244,7 +243,7 @@ def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
     )
 
 
-def compile_warp_sync(operands: Operands) -> Step:
+def compile_warp_sync(operands: Operands) -> Action:
     """Do nothing more: the gate in front of the instruction is all of it."""
     del operands
     return lambda _wave, _lanes: None
@@ -256,7 +255,7 @@ def _init_fence(wave: Wave, lanes: Lanes) -> None:
         wave.machine.observers.init_fence(*lanes.by_warp())
 
 
-def _proxy_fence(opcode: tuple[str, ...]) -> Step:
+def _proxy_fence(opcode: tuple[str, ...]) -> Action:
     """Order the generic and the async proxy, in one space or in both."""
     named = [word.partition("::")[0] for word in opcode[3:]]
     shared = any(word.startswith(("shared", "sync_restrict::shared")) for word in opcode)
@@ -269,7 +268,7 @@ def _proxy_fence(opcode: tuple[str, ...]) -> Step:
     return step
 
 
-def compile_fence(operands: Operands) -> Step:
+def compile_fence(operands: Operands) -> Action:
     """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
     opcode = operands.opcode
     if opcode[1] == "mbarrier_init":

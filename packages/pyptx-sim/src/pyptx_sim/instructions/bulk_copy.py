@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
@@ -43,7 +43,7 @@ class _Given(NamedTuple):
     ends: tuple[Operand, ...]
 
 
-def compile_cp(operands: Operands) -> Step:
+def compile_cp(operands: Operands) -> Action:
     """Compile everything that begins with `cp`."""
     opcode = operands.opcode
     if "bulk" not in opcode:
@@ -61,7 +61,7 @@ def compile_cp(operands: Operands) -> Step:
     return tensor_copy.compile_tensor_copy(operands) if "tensor" in opcode else _compile(operands)
 
 
-def _compile(operands: Operands) -> Step:
+def _compile(operands: Operands) -> Action:
     opcode = operands.opcode
     into, out_of = [word.partition("::")[0] for word in opcode if word.partition("::")[0] in SPACES][:2]
     rest = list(operands.operands[3:])

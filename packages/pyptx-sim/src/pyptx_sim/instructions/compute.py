@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Compute, Operation
 
 _CLEAR = np.zeros((1, 1), np.bool_)
 
 
-def compile_operation(operands: Operands, operation: Operation) -> Step:
+def compile_operation(operands: Operands, operation: Operation) -> Action:
     """Return the step of an instruction whose meaning is `operation`."""
     given = operands.operands
     destinations = operands.elements(given[0]) if operation.results and given else ()
@@ -55,7 +55,7 @@ def _read_carry(wave: Wave, lanes: Lanes) -> Array:
     return _CLEAR if value is None else lanes.select(value)
 
 
-def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Step:
+def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Action:
     """Return a step with one result; the usual numbers of sources are spelt out, since this runs most of all."""
     compute = cast("Callable[..., Array]", of_any)
     match readers:
@@ -69,7 +69,7 @@ def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Step
             return lambda wave, lanes: write(wave, lanes, compute(*[read(wave, lanes) for read in readers]))
 
 
-def _several(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Step:
+def _several(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         results = compute(*[read(wave, lanes) for read in readers])
         _write_all(wave, lanes, writers, results)
@@ -77,7 +77,7 @@ def _several(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: 
     return step
 
 
-def _warp_step(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Step:
+def _warp_step(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
         given = [read(wave, lanes) for read in readers]

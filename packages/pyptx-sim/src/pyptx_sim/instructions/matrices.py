@@ -22,7 +22,7 @@ from pyptx_sim.types import SIXTEEN
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Move
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
@@ -55,7 +55,7 @@ def _naming(move: Move, count: int) -> Mask | None:
     return None if named.all() else named
 
 
-def compile_ldmatrix(operands: Operands) -> Step:
+def compile_ldmatrix(operands: Operands) -> Action:
     """Load matrices, each into a register or two."""
     destination, source = operands.operands
     move, count = _read_opcode(operands)
@@ -102,7 +102,7 @@ def _elements(rows: Array, move: Move) -> Array:
     return np.asarray(used.reshape(*rows.shape, fragment.columns, move.stored) @ weights)
 
 
-def compile_stmatrix(operands: Operands) -> Step:
+def compile_stmatrix(operands: Operands) -> Action:
     """Store matrices, each from a register."""
     destination, source = operands.operands
     move, count = _read_opcode(operands)
@@ -139,7 +139,7 @@ def compile_stmatrix(operands: Operands) -> Step:
     return step
 
 
-def checking(operands: Operands, step: Step) -> Step:
+def checking(operands: Operands, step: Action) -> Action:
     """Return a step for whole warps that reports warps that are not whole, and metadata without a meaning."""
     if not operands.checked:
         return step
@@ -158,7 +158,7 @@ def checking(operands: Operands, step: Step) -> Step:
     return run
 
 
-def _metadata_check(operands: Operands) -> Step | None:
+def _metadata_check(operands: Operands) -> Action | None:
     """Return what judges the metadata of a sparse product whose metadata is ordered; None for anything else."""
     words = operands.opcode
     if words[:2] != ("mma", "sp::ordered_metadata") or not isinstance(operands.operands[5], Immediate):

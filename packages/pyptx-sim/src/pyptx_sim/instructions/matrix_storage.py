@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.fragments import Fragment
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
@@ -95,7 +95,7 @@ def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
         yield (line * wide + column) * bits // 8
 
 
-def compile_load(operands: Operands) -> Step:
+def compile_load(operands: Operands) -> Action:
     """Load a matrix into fragments."""
     storage = _storage(operands)
     destination, source = operands.operands[:2]
@@ -130,7 +130,7 @@ def compile_load(operands: Operands) -> Step:
     return step
 
 
-def compile_store(operands: Operands) -> Step:
+def compile_store(operands: Operands) -> Action:
     """Store fragments to a matrix."""
     storage = _storage(operands)
     destination, source = operands.operands[:2]
@@ -170,6 +170,6 @@ def compile_store(operands: Operands) -> Step:
     return step
 
 
-def compile_storage(operands: Operands) -> Step:
+def compile_storage(operands: Operands) -> Action:
     """Load or store."""
     return compile_load(operands) if operands.opcode[1] == "load" else compile_store(operands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from pyptx_sim.machine.mbarriers import GIVES_UP, Released, Wait
 from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.addresses import Target
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
-    from pyptx_sim.machine.code import Group, Step, Terminator
+    from pyptx_sim.machine.code import Action, Group, Terminator
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
@@ -36,22 +38,10 @@ def barrier_target(operands: Operands, operand: Operand) -> Target:
     return target(operands, operand, space_of(operands.opcode))
 
 
-def compile_mbarrier(operands: Operands) -> Step:
+def compile_mbarrier(operands: Operands) -> Action:
     """Compile every form but the waits."""
     _refuse_newer(operands)
-    compile_it = {
-        "init": _init,
-        "inval": _inval,
-        "arrive": _arrive,
-        "arrive_drop": _arrive,
-        "expect_tx": _transactions,
-        "complete_tx": _transactions,
-        "pending_count": _pending_count,
-        "check_layout": _check_layout,
-    }.get(operands.opcode[1])
-    if compile_it is None:
-        operands.fail(f"there is no mbarrier.{operands.opcode[1]}")
-    return compile_it(operands)
+    return _COMPILES[operands.opcode[1]](operands)
 
 
 def _refuse_newer(operands: Operands) -> None:
@@ -63,7 +53,7 @@ def _refuse_newer(operands: Operands) -> None:
         )
 
 
-def _init(operands: Operands) -> Step:
+def _init(operands: Operands) -> Action:
     address, count = operands.operands
     find, read = barrier_target(operands, address), operands.read(count, "u32")
 
@@ -76,7 +66,7 @@ def _init(operands: Operands) -> Step:
     return step
 
 
-def _inval(operands: Operands) -> Step:
+def _inval(operands: Operands) -> Action:
     find = barrier_target(operands, operands.operands[0])
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -87,7 +77,7 @@ def _inval(operands: Operands) -> Step:
     return step
 
 
-def _arrive(operands: Operands) -> Step:
+def _arrive(operands: Operands) -> Action:
     opcode = operands.opcode
     _refuse_multicast(operands)
     given = list(operands.operands)
@@ -127,7 +117,7 @@ def _refuse_multicast(operands: Operands) -> None:
         raise MissingSemantics("the simulator has no semantics for a multicast arrival at mbarriers")
 
 
-def _transactions(operands: Operands) -> Step:
+def _transactions(operands: Operands) -> Action:
     _refuse_multicast(operands)
     address, amount = operands.operands
     find, read = barrier_target(operands, address), operands.read(amount, "u32")
@@ -143,13 +133,13 @@ def _transactions(operands: Operands) -> Step:
     return step
 
 
-def _pending_count(operands: Operands) -> Step:
+def _pending_count(operands: Operands) -> Action:
     destination, state = operands.operands
     write, read = operands.write(destination, "u32"), operands.read(state, "u64")
     return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
 
 
-def _check_layout(operands: Operands) -> Step:
+def _check_layout(operands: Operands) -> Action:
     """Every object here has the layout that `mbarrier.init` without a layout gives."""
     write = operands.write(operands.operands[0], "pred")
     return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
@@ -276,3 +266,19 @@ class _Waiting:
         keys: IntArray = np.array([parked[warp] for warp in strands.warp[parking].tolist()], np.int64)
         wave.mbarriers.park(parking, keys)
         return None
+
+
+_COMPILES: Final[dict[str, Callable[[Operands], Action]]] = {
+    "init": _init,
+    "inval": _inval,
+    "arrive": _arrive,
+    "arrive_drop": _arrive,
+    "expect_tx": _transactions,
+    "complete_tx": _transactions,
+    "pending_count": _pending_count,
+    "check_layout": _check_layout,
+}
+NAMES: Final = tuple(_COMPILES)
+"""What `compile_mbarrier` compiles."""
+SIGNALS: Final = frozenset({"arrive", "arrive_drop", "complete_tx"})
+"""Those that may complete a phase."""

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
 
 
-def compile_move(operands: Operands) -> Step:
+def compile_move(operands: Operands) -> Action:
     """Move a value; a vector on either side packs or unpacks."""
     ptx_type = operands.opcode[-1]
     destination, source = operands.operands
@@ -35,7 +35,7 @@ def compile_move(operands: Operands) -> Step:
     return _copy(operands, outs, ins, ptx_type)
 
 
-def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...], ptx_type: str) -> Step:
+def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...], ptx_type: str) -> Action:
     pairs = [
         (operands.write(out, ptx_type), _source(operands, given, ptx_type))
         for out, given in zip(outs, ins, strict=True)
@@ -69,7 +69,7 @@ def _part_type(operands: Operands, ptx_type: str, count: int) -> str:
     return f"b{bits // count}"
 
 
-def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], ptx_type: str) -> Step:
+def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], ptx_type: str) -> Action:
     part = _part_type(operands, ptx_type, len(ins))
     readers = [operands.read(given, part) for given in operands.defined(ins)]
     write = operands.write(destination, ptx_type)
@@ -99,7 +99,7 @@ def _pack128(values: list[Array]) -> Array:
     return packed
 
 
-def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand, ptx_type: str) -> Step:
+def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand, ptx_type: str) -> Action:
     part = _part_type(operands, ptx_type, len(outs))
     read = operands.read(source, ptx_type)
     writers = [operands.write(out, part) for out in outs]
@@ -116,7 +116,7 @@ def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand, ptx_
     return step
 
 
-def _unpack128(read: Reader, writers: list[Writer]) -> Step:
+def _unpack128(read: Reader, writers: list[Writer]) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         value = read(wave, lanes)
         halves = [value["lo"], value["hi"]]

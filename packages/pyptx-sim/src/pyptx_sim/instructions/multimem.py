@@ -19,10 +19,10 @@ from pyptx_sim.machine.atomics import UPDATES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
 
 # The instruction that does the same at one place.
-_ALIKE: Final[dict[str, tuple[str, Callable[[Operands], Step]]]] = {
+_ALIKE: Final[dict[str, tuple[str, Callable[[Operands], Action]]]] = {
     "ld_reduce": ("ld", transfers.compile_load),
     "st": ("st", transfers.compile_store),
     "red": ("red", atomics.compile_atomic),
@@ -30,7 +30,7 @@ _ALIKE: Final[dict[str, tuple[str, Callable[[Operands], Step]]]] = {
 }
 
 
-def compile_multimem(operands: Operands) -> Step:
+def compile_multimem(operands: Operands) -> Action:
     """Compile what the instruction does at its only place."""
     kind, *words = operands.opcode[1:]
     if words and words[0] == "async" and kind in {"st", "red"}:

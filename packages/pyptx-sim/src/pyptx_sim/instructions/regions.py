@@ -13,7 +13,7 @@ from pyptx_sim.machine.lanes import WARP, pick
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
 
@@ -21,7 +21,7 @@ _LINE = 128  # bytes: what discard and applypriority are for
 _WORD = 8  # bytes: what st.bulk counts in
 
 
-def compile_fill(operands: Operands) -> Step:
+def compile_fill(operands: Operands) -> Action:
     """Fill a region of shared memory with zeros, for each thread."""
     find = target(operands, operands.operands[0], space_of(operands.opcode))
     read = operands.read(operands.operands[1], "u32")
@@ -60,7 +60,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
     return offsets
 
 
-def compile_discard(operands: Operands) -> Step:
+def compile_discard(operands: Operands) -> Action:
     """Make 128 bytes of global memory arbitrary, as if nothing had written them."""
     find = target(operands, operands.operands[0], space_of(operands.opcode))
     access = Access("write", _LINE)
@@ -75,7 +75,7 @@ def compile_discard(operands: Operands) -> Step:
     return step
 
 
-def compile_priority(operands: Operands) -> Step:
+def compile_priority(operands: Operands) -> Action:
     """Check the address: there are no caches here whose priorities could change."""
     find = target(operands, operands.operands[0], space_of(operands.opcode))
 

@@ -11,13 +11,13 @@ from pyptx_sim.program.program import STACK_SLOT
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
 
 
-def compile_stack(operands: Operands) -> Step:
+def compile_stack(operands: Operands) -> Action:
     """Execute `alloca`, `stacksave` or `stackrestore`."""
     name = operands.opcode[0]
     if name == "stacksave":
@@ -38,19 +38,19 @@ def _set_top(wave: Wave, lanes: Lanes, value: Array) -> None:
     wave.registers[STACK_SLOT] = value if lanes.whole else merged(old, value, lanes, wave.height)
 
 
-def _stack_save(operands: Operands) -> Step:
+def _stack_save(operands: Operands) -> Action:
     ptx_type = operands.opcode[-1]
     write = operands.write(operands.operands[0], ptx_type)
     dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
     return lambda wave, lanes: write(wave, lanes, lanes.select(_stack_top(wave)).astype(dtype))
 
 
-def _stack_restore(operands: Operands) -> Step:
+def _stack_restore(operands: Operands) -> Action:
     read = operands.read(operands.operands[0], operands.opcode[-1])
     return lambda wave, lanes: _set_top(wave, lanes, read(wave, lanes).astype(np.int64))
 
 
-def _alloca(operands: Operands) -> Step:
+def _alloca(operands: Operands) -> Action:
     ptx_type = operands.opcode[-1]
     destination, size, *rest = operands.operands
     alignment = np.int64(int(operands.constant(rest[0]))) if rest else np.int64(8)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
@@ -70,7 +70,7 @@ class _Thread(NamedTuple):
     mask: int | None
 
 
-def compile_tensor_copy(operands: Operands) -> Step:
+def compile_tensor_copy(operands: Operands) -> Action:
     """Issue the copy of a box, or of columns, for each thread."""
     opcode = operands.opcode
     word = next((word for word in opcode if word.startswith(_UNSUPPORTED)), None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.threads import Threads
     from pyptx_sim.machine.arena import Arena
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
@@ -42,14 +42,14 @@ _MODES = {"elemtype": ("element", 13), "interleave_layout": ("interleave", 3), "
           "swizzle_atomicity": ("atom", 4), "fill_mode": ("fill", 2)}  # fmt: skip
 
 
-def compile_tensor_map(operands: Operands) -> Step:
+def compile_tensor_map(operands: Operands) -> Action:
     """Replace a field of a tensor map, or copy one and release it."""
     if operands.opcode[1] == "replace":
         return _compile_replace(operands)
     return _compile_copy(operands)
 
 
-def _compile_replace(operands: Operands) -> Step:
+def _compile_replace(operands: Operands) -> Action:
     opcode = operands.opcode
     field = opcode[3]
     address, *numbers = operands.operands
@@ -109,7 +109,7 @@ def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
     return Record(**values)
 
 
-def _compile_copy(operands: Operands) -> Step:
+def _compile_copy(operands: Operands) -> Action:
     """Copy 128 bytes from shared to global memory, once for each warp, and release them to the proxy of maps."""
     finds = target(operands, operands.operands[0], "global"), target(operands, operands.operands[1], "shared")
 
@@ -155,7 +155,7 @@ def _mark(arena: Arena, threads: Threads) -> None:
             arena.initialised[offset : offset + SIZE] = 1
 
 
-def map_fence(operands: Operands) -> Step:
+def map_fence(operands: Operands) -> Action:
     """Release what a thread did to the proxy of tensor maps, or acquire one map for it. Manual: "membar, fence"."""
     if "release" in operands.opcode:
         return _release

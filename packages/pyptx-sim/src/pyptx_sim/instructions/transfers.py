@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.access import Places
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
@@ -47,7 +47,7 @@ def _shape(operands: Operands, values: Operand) -> tuple[str, tuple[Operand, ...
     return ptx_type, elements
 
 
-def compile_load(operands: Operands) -> Step:
+def compile_load(operands: Operands) -> Action:
     """Load a value or a vector into registers."""
     destination, source = operands.operands[:2]  # a cache policy may follow
     ptx_type, elements = _shape(operands, destination)
@@ -86,7 +86,7 @@ def _zeros(ptx_type: str, count: int) -> list[Array]:
     return [np.zeros((1, 1), dtype_of(ptx_type))] * count
 
 
-def compile_store(operands: Operands) -> Step:
+def compile_store(operands: Operands) -> Action:
     """Store a value or a vector from registers."""
     destination, source = operands.operands[:2]
     ptx_type, elements = _shape(operands, source)
@@ -126,13 +126,13 @@ def _store(wave: Wave, memory: Memory, places: Places, values: list[Array], size
     wave.version += 1
 
 
-def compile_hint(operands: Operands) -> Step:
+def compile_hint(operands: Operands) -> Action:
     """Do nothing: prefetches change no value, and a grid that runs alone has no other to wait for."""
     del operands
     return _nothing
 
 
-def compile_policy(operands: Operands) -> Step:
+def compile_policy(operands: Operands) -> Action:
     """Write a cache policy: any value will do, since nothing here has a cache. Manual: "createpolicy"."""
     write = operands.write(operands.operands[0], "b64")
     policy = np.zeros((1, 1), np.uint64)

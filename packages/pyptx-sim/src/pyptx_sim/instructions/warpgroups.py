@@ -6,19 +6,21 @@ Manual: "wgmma.mma_async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_grou
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.extension import Claims
 from pyptx_sim.instructions.async_copy import commit, wait
-from pyptx_sim.instructions.operands import Operands
+from pyptx_sim.instructions.claims import judge_of
 from pyptx_sim.instructions.telling import tell_products
+from pyptx_sim.instructions.transfers import compile_hint
 from pyptx_sim.machine.access import fault
 from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.register_order import RegisterOrder
 from pyptx_sim.machine.shared_matrices import CHUNK, Extent, offsets, places
 from pyptx_sim.machine.warpgroups import Plan, Products
 from pyptx_sim.products import CommitGroup, RegisterFence, WaitGroup, WarpgroupAction, WarpgroupProduct
-from pyptx_sim.program.flow import meets_warpgroup
 from pyptx_sim.program.windows import SHARED_BASE
 from pyptx_sim.semantics.numerics.elements import unpacking
 from pyptx_sim.semantics.numerics.factors import WIDEN
@@ -28,41 +30,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.machine.code import Step
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import SharedMemory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
     from pyptx_sim.products import SharedMatrix
-    from pyptx_sim.program.program import Program
 
 _ROWS = 64
 _DESCRIPTORS = ("b64", "u64", "s64")
 _BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the first product that writes them lands
 
 
-def compile_action(operands: Operands, action: WarpgroupAction, watched: Mapping[int, str]) -> Step:
-    """Compile what a semantics row says of an instruction; `watched` are the registers that products use."""
+def compile_action(operands: Operands, action: WarpgroupAction) -> Action:
+    """Compile what a row says of an instruction."""
     match action:
         case WarpgroupProduct():
-            return _product(operands, action, watched)
+            return _product(operands, action)
         case RegisterFence():
-            return _fence(watched if operands.checked else {})
+            return _fence(operands) if operands.checked else compile_hint(operands)
         case CommitGroup():
             return commit("wgmma")
         case WaitGroup():
             return wait("wgmma", action.latest, reads=False)
 
 
-def _fence(watched: Mapping[int, str]) -> Step:
-    def step(wave: Wave, lanes: Lanes) -> None:
-        if watched:
-            wave.register_order(watched).fence(lanes)
-
-    return step
+def _fence(operands: Operands) -> Action:
+    order = judge_of(operands, CLAIMS)
+    return lambda wave, lanes: wave.part(order).fence(lanes)
 
 
-def _product(operands: Operands, product: WarpgroupProduct, watched: Mapping[int, str]) -> Step:
+def _product(operands: Operands, product: WarpgroupProduct) -> Action:
     given = operands.operands
     slots = _slots(operands, given[0])
     plan = _plan(operands, product, slots)
@@ -71,7 +70,7 @@ def _product(operands: Operands, product: WarpgroupProduct, watched: Mapping[int
     read_b = _descriptors(operands, given[2], product, plan.b)
     read_metadata = None if product.selector is None else operands.read(operands.elements(given[3])[0], "b32")
     read_scale = operands.read(given[product.scale], "pred")
-    order = _ordering(operands, product, slots, watched) if operands.checked else None
+    order = _ordering(operands, product, slots) if operands.checked else None
 
     def step(wave: Wave, lanes: Lanes) -> None:
         issuers = _Issuers(wave, lanes)
@@ -243,15 +242,17 @@ def _check_written(wave: Wave, memory: SharedMemory, found: list[tuple[SharedMat
 
 
 def _ordering(
-    operands: Operands, product: WarpgroupProduct, slots: tuple[int, ...], watched: Mapping[int, str]
+    operands: Operands, product: WarpgroupProduct, slots: tuple[int, ...]
 ) -> Callable[[Wave, Lanes, _Issuers, IntArray, Mask], None]:
     """Return what judges a product's registers when it is issued."""
     factors = () if product.a is None else _slots(operands, operands.operands[1])
-    names = [watched[slot] for slot in slots]
+    claims = _claimed(operands)
+    names = [claims[slot] for slot in slots]
+    order_of = judge_of(operands, CLAIMS)
     shape = product.columns << 16 | product.depth
 
     def order(wave: Wave, lanes: Lanes, issuers: _Issuers, numbers: IntArray, adds: Mask) -> None:
-        known = wave.register_order(watched)
+        known = wave.part(order_of)
         sums, read = (np.array([known.rows[slot] for slot in some], np.int64) for some in (slots, factors))
         known.issue(sums, read, issuers.warps.reshape(-1), np.repeat(numbers, issuers.warps.shape[1]), shape)
         if not known.first_use(slots, issuers.warps):
@@ -267,32 +268,11 @@ def _ordering(
     return order
 
 
-def touching(operands: Operands, step: Step, watched: Mapping[int, str]) -> Step:
-    """Return a step that also judges its accesses to registers that products use."""
-    slots = dict.fromkeys(slot for operand in operands.operands for slot in _slots(operands, operand))
-    touched = [slot for slot in slots if slot in watched]
-    if not touched:
-        return step
-
-    def run(wave: Wave, lanes: Lanes) -> None:
-        order = wave.register_order(watched)
-        order.touch(np.array([order.rows[slot] for slot in touched], np.int64), lanes)
-        step(wave, lanes)
-
-    return run
+def _claimed(operands: Operands) -> Mapping[int, str]:
+    """Return the slots and names of the registers that a product uses."""
+    given = (element for operand in operands.operands[:2] for element in operands.elements(operand))
+    registers = (operands.register(element) for element in given)
+    return {each.slot: each.name for each in registers if each is not None and each.type not in _DESCRIPTORS}
 
 
-@lru_cache(maxsize=128)
-def watched_registers(program: Program) -> Mapping[int, str]:
-    """Return the slots and names of all registers that products of a program use."""
-    found: dict[int, str] = {}
-    for site in program.sites:
-        if not meets_warpgroup(site.instruction.opcode):
-            continue
-        operands = Operands(program, site, checked=False)
-        for operand in operands.operands[:2]:
-            for element in operands.elements(operand):
-                register = operands.register(element)
-                if register is not None and register.type not in _DESCRIPTORS:
-                    found[register.slot] = register.name
-    return found
+CLAIMS: Final = Claims(_claimed, RegisterOrder)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
 
-Step: TypeAlias = Callable[[Wave, Lanes], None]
+Action: TypeAlias = Callable[[Wave, Lanes], None]
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Block:
 
     index: int
     first: int
-    steps: tuple[tuple[int, Step], ...]
+    steps: tuple[tuple[int, Action], ...]
     end: int
     terminator: Terminator | None
     gate: Gate | None

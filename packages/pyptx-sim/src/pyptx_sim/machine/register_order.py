@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
@@ -31,12 +31,12 @@ class RegisterOrder:
     its shape, `_use` what it did with the register.
     """
 
-    def __init__(self, wave: Wave, names: Mapping[int, str]) -> None:
+    def __init__(self, wave: Wave, registers: Mapping[int, str]) -> None:
         """Watch the registers with these slots and names."""
         self._wave = wave
-        self._names = tuple(names.values())
-        self.rows = {slot: row for row, slot in enumerate(names)}
-        shape = (len(names), wave.height)
+        self._names = tuple(registers.values())
+        self.rows = {slot: row for row, slot in enumerate(registers)}
+        shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
         self._group: IntArray = np.zeros(shape, np.int64)
@@ -59,8 +59,9 @@ class RegisterOrder:
         self._now += 1
         self._fenced[lanes.active_rows()] = self._now
 
-    def touch(self, rows: IntArray, lanes: Lanes) -> None:
-        """Judge ordinary accesses, and note them."""
+    def touch(self, slots: Iterable[int], lanes: Lanes) -> None:
+        """Judge ordinary accesses to registers, by their slots, and note them."""
+        rows = np.array([self.rows[slot] for slot in slots], np.int64)
         warps = lanes.active_rows()
         at = np.ix_(rows, warps)
         busy = self._group[at] > self._done(warps)

@@ -51,8 +51,7 @@ class Scheduler:
             if strands.diverged:
                 strands.merge()
                 self._open_gates()
-                if not strands.diverged:  # whole warps: nobody will look at a gate, and take back what lets pass it
-                    strands.key[strands.key == _PASS] = -1
+                self._take_back_passes()
             ready = strands.ready()
             if not len(ready):
                 if not self._unblock(ready):
@@ -177,6 +176,12 @@ class Scheduler:
         still = waiting[lacking]
         if len(still):
             self._force_gates(strands.ready())
+
+    def _take_back_passes(self) -> None:
+        """Where all warps are whole again, nobody looks at a gate: let no strand keep what lets it pass one."""
+        strands = self._wave.strands
+        if not strands.diverged:
+            strands.key[strands.key == _PASS] = -1
 
     def _tell_rendezvous(self, opened: IntArray) -> None:
         """Tell the observers of lanes that meet though they come to two instructions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from pyptx_sim.machine.accumulators import Accumulators
 from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
-from pyptx_sim.machine.register_order import RegisterOrder
 from pyptx_sim.machine.register_pool import RegisterPool
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import Strands
@@ -18,7 +17,7 @@ from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.engine import Engine
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.operation import Array, Mask
+
+T = TypeVar("T")
 
 
 class Wave:
@@ -41,7 +42,7 @@ class Wave:
     """
 
     __slots__ = (
-        "_order",
+        "_parts",
         "_pool",
         "accumulators",
         "barriers",
@@ -92,7 +93,7 @@ class Wave:
         self.mbarriers = Mbarriers()
         self.groups: dict[GroupKind, Groups] = {}
         self.accumulators = Accumulators(self)
-        self._order: RegisterOrder | None = None
+        self._parts: dict[Callable[[Wave], object], object] = {}
         self._pool: RegisterPool | None = None
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
@@ -183,11 +184,12 @@ class Wave:
             self._pool = RegisterPool(self, first)
         return self._pool
 
-    def register_order(self, watched: Mapping[int, str]) -> RegisterOrder:
-        """Return who has touched the registers that products use: `watched`, their slots and names."""
-        if self._order is None:
-            self._order = RegisterOrder(self, watched)
-        return self._order
+    def part(self, make: Callable[[Wave], T]) -> T:
+        """Return what `make(wave)` makes: once for each wave, when it is first asked for."""
+        known = self._parts.get(make)
+        if known is None:
+            known = self._parts[make] = make(self)
+        return cast("T", known)
 
     def lanes_of(self, ids: IntArray) -> Lanes:
         """Return the lanes of strands `ids`, at most one for each warp, in order of warps."""

@@ -5,47 +5,54 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.check import forms_of
+from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_sim.extension import step_of
 from pyptx_sim.program.program import BlockRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pyptx_ir.isa.patterns import Pattern
+    from pyptx_sim.extension import Converges
     from pyptx_sim.program.program import FunctionLayout, Site
-
-# After these the lanes may stand elsewhere, wait, or be gone.
-_TERMINATORS = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"})
-
-# Manual: "Parallel Synchronization and Communication Instructions"; each names its lanes in a mask.
-_WARP_COLLECTIVES = frozenset({"shfl", "vote", "match", "redux", "elect"})
 
 
 def waits_alone(opcode: tuple[str, ...]) -> bool:
     """Tell whether an instruction may have to wait, or to be executed again, and is a block of its own for that."""
-    return opcode[0] == "setmaxnreg" or (opcode[0] == "mbarrier" and opcode[1] in {"test_wait", "try_wait"})
+    step = step_of(opcode)
+    return step is not None and step.waits
 
 
 def ends_block(opcode: tuple[str, ...]) -> bool:
     """Tell whether an instruction is the last one of its block."""
-    if waits_alone(opcode):
-        return True
-    return opcode[0] in _TERMINATORS and opcode[:2] != ("bar", "warp")
+    step = step_of(opcode)
+    return step is not None and step.end is not None
+
+
+@until_plugins_change(maxsize=1 << 12)
+def converges(opcode: tuple[str, ...]) -> Converges:
+    """Return who has to stand at an instruction together."""
+    step = step_of(opcode)
+    if step is not None and step.converges is not None:
+        return step.converges
+    if "sync" not in opcode[1:] and "aligned" not in opcode[1:]:
+        return ""
+    return "lanes" if any(_names_lanes(pattern) for pattern, _ in forms_of(opcode)) else "warp"
+
+
+def _names_lanes(pattern: Pattern) -> bool:
+    return bool(pattern.places) and pattern.places[-1].name == "membermask"
 
 
 def is_gate(opcode: tuple[str, ...]) -> bool:
     """Tell whether the lanes of a warp wait for each other at an instruction."""
-    if opcode[:2] == ("bar", "warp") or opcode[0] == "setmaxnreg":
-        return True
-    return not ends_block(opcode) and ("sync" in opcode[1:] or "aligned" in opcode[1:])
+    return converges(opcode) != ""
 
 
 def gathers_warp(opcode: tuple[str, ...]) -> bool:
     """Tell whether a gate lets on none but whole warps."""
-    return is_gate(opcode) and opcode[:2] != ("bar", "warp") and opcode[0] not in _WARP_COLLECTIVES
-
-
-def meets_warpgroup(opcode: tuple[str, ...]) -> bool:
-    """Tell whether the warps of a warpgroup wait for each other at an instruction."""
-    return opcode[:2] == ("wgmma", "mma_async")
+    return converges(opcode) in {"warp", "warpgroup"}
 
 
 def basic_blocks(
@@ -70,6 +77,6 @@ def basic_blocks(
     for first, last in pairwise(bounds):
         opcode = sites[last - 1].instruction.opcode
         gate = is_gate(sites[first].instruction.opcode)
-        meets = any(meets_warpgroup(site.instruction.opcode) for site in sites[first:last])
+        meets = any(converges(site.instruction.opcode) == "warpgroup" for site in sites[first:last])
         blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate, meets))
     return tuple(blocks)

@@ -10,6 +10,7 @@ from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.extension import step_of
 from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
@@ -195,9 +196,10 @@ class Program:
 
 
 def _signals(opcode: tuple[str, ...]) -> bool:
-    if opcode[0] == "mbarrier":
-        return opcode[1] in {"arrive", "arrive_drop", "complete_tx"}
-    return "mbarrier::complete_tx::bytes" in opcode or opcode[1:4] == ("async", "mbarrier", "arrive")
+    step = step_of(opcode)
+    if step is None or isinstance(step.signals, bool):
+        return step is not None and bool(step.signals)
+    return step.signals in opcode
 
 
 def _names(operand: Operand) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pyptx_sim.machine.engine import Engine
 if TYPE_CHECKING:
     import numpy as np
 
-    from pyptx_sim.machine.code import Block, Code, Group, Step, Terminator
+    from pyptx_sim.machine.code import Action, Block, Code, Group, Terminator
     from pyptx_sim.machine.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
@@ -58,7 +58,7 @@ def _closing(block: Block, recorder: Recorder) -> Block:
 
         return replace(block, terminator=terminator)
     *others, (pc, last) = block.steps
-    inner: Step = last
+    inner: Action = last
 
     def step(wave: Wave, lanes: Lanes) -> None:
         inner(wave, lanes)

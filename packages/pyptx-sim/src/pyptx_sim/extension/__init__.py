@@ -1,0 +1,10 @@
+"""What a plugin brings to the simulator: the public, versioned interface through which built-ins come in, too.
+
+A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`, each with a
+name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is docs/plugins.md.
+"""
+
+from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, step_of
+from pyptx_sim.extension.steps import Claims, Converges, Judge, Step
+
+__all__ = ["VERSION", "Claims", "Converges", "Extension", "Judge", "Step", "extensions", "meaning_of", "step_of"]

@@ -1,0 +1,70 @@
+"""What the instructions of one opcode do, and what the scheduler has to know of them before they run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Action, Terminator
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+
+__all__ = ["Claims", "Converges", "Judge", "Step"]
+
+Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
+
+
+class Judge(Protocol):
+    """What a wave keeps of the registers that asynchronous work claims, and judges accesses to them by."""
+
+    def touch(self, slots: Iterable[int], lanes: Lanes) -> None:
+        """Judge that an instruction reads or writes these registers, by their slots."""
+        ...
+
+
+J_co = TypeVar("J_co", bound=Judge, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims(Generic[J_co]):
+    """The registers that an instruction's asynchronous work goes on using once it has been issued.
+
+    `registers(operands)` are their names by their slots; `judge(wave, registers)` makes what is told of every access to
+    those that all instructions of the program claim for this judge, in a checked run. A wave has one of each.
+    """
+
+    registers: Callable[[Operands], Mapping[int, str]]
+    judge: Callable[[Wave, Mapping[int, str]], J_co]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The instructions of one opcode, `opcode` their leading words; of several steps, that with most words answers.
+
+    `compile(operands)` is asked once for each instruction, and returns what it does each time that it is executed. In
+    its place `end(operands, following)` returns what ends a basic block: it moves the lanes on, to the block
+    `following` or elsewhere, or lets them wait.
+
+    `converges` says who has to stand at it together before it is executed: the `lanes` of a warp that its last operand
+    names, the whole `warp`, all warps of a `warpgroup`, or nobody. None leaves it to the modifiers `.sync` and
+    `.aligned`, which ask for the lanes of a `membermask` where the instruction has one, else for the whole warp.
+    `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
+    a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
+    """
+
+    opcode: str
+    compile: Callable[[Operands], Action] | None = None
+    end: Callable[[Operands, int], Terminator] | None = None
+    converges: Converges | None = None
+    waits: bool = False
+    signals: str | bool = False
+    claims: Claims[Judge] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The leading words."""
+        return tuple(self.opcode.split("."))
