@@ -56,6 +56,6 @@ class BankCounter(Observer):
 def conflicts(monkeypatch: pytest.MonkeyPatch, kernel: Any, *arrays: Any) -> Counter[str]:
     """Run a kernel; return the passes too many of every instruction that accessed shared memory."""
     found: Counter[str] = Counter()
-    monkeypatch.setattr(simulator, "OBSERVERS", (*simulator.OBSERVERS, lambda view: BankCounter(view, found)))
+    monkeypatch.setattr(simulator, "observers_of", lambda _rules: [lambda view: BankCounter(view, found)])
     kernel.simulate(*arrays)
     return found

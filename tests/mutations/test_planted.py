@@ -9,8 +9,7 @@ import pytest
 
 from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
-from pyptx_sim.checks import RULES
-from pyptx_sim.findings import ENGINE_RULES
+from pyptx_sim.extension import rules
 from pyptx_sim.mutations import OPERATORS, mutants
 
 from .planted import PLANTED, Planted
@@ -70,7 +69,7 @@ def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, An
 
 
 def test_every_rule_is_shown_by_a_planted_fault() -> None:
-    assert {row.rule for row in PLANTED} == ENGINE_RULES | RULES
+    assert {row.rule for row in PLANTED} == rules().keys()
 
 
 def test_there_are_many_planted_faults_and_all_differ() -> None:

@@ -37,11 +37,11 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what wgmma means, for the simulator, which alone asks."""
+    """Return what is of Hopper in the simulator, which alone asks."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:
-        from pyptx_arch_hopper.semantics import EXTENSION
+        from pyptx_arch_hopper.sim.extension import EXTENSION
 
         return EXTENSION
 

@@ -5,40 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from pyptx_sim.extension import rules
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Frame
-
-# The rules that the engine itself checks; those of the checkers stand in `pyptx_sim.checks`.
-ENGINE_RULES = frozenset(
-    {
-        "out-of-bounds",
-        "misaligned",
-        "uninitialised-register",
-        "uninitialised-memory",
-        "barrier-divergence",
-        "warp-divergence",
-        "deadlock",
-        "mbarrier-uninitialised",
-        "mbarrier-reinit",
-        "mbarrier-inval",
-        "mbarrier-arrivals",
-        "mbarrier-bytes",
-        "mbarrier-phase",
-        "mbarrier-block",
-        "unchecked-wait",
-        "unfinished-copy",
-        "unfinished-product",
-        "missing-wgmma-fence",
-        "register-before-wait",
-        "register-deal",
-        "matrix-descriptor",
-        "tensor-map",
-        "sparse-metadata",
-        "unwritten-output",
-    }
-)
+    from pyptx_sim.extension import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +51,13 @@ def _positions(word: str, line: int | None, origin: tuple[Frame, ...]) -> list[s
 class FindingLog:
     """Collects the findings of one run, one for each rule and pair of instructions.
 
-    `line_of` turns a pc into a PTX line, and is asked only when findings are read. `enabled(rule)` filters.
+    `line_of` turns a pc into a PTX line, and is asked only when findings are read. Only what breaks one of `rules` is
+    kept.
     """
 
     line_of: Callable[[int], int | None]
     origins: Mapping[int, tuple[Frame, ...]]
-    enabled: Callable[[str], bool]
+    rules: Mapping[str, Rule]
     _found: dict[tuple[str, int, int | None], Finding] = field(
         default_factory=dict[tuple[str, int, "int | None"], Finding]
     )
@@ -91,15 +65,21 @@ class FindingLog:
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
     ) -> None:
-        """Record a finding, or add `count` to the one that the same rule has at the same instructions."""
-        if not self.enabled(rule):
+        """Record a finding, or add `count` to the one that the same rule has at the same instructions.
+
+        Without a `hint`, the rule's own is taken. Raise LookupError for a rule that no extension has.
+        """
+        known_rule = self.rules.get(rule)
+        if known_rule is None:
+            if rule not in rules():
+                raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
         key = (rule, pc, other_pc)
         known = self._found.get(key)
         if known is not None:
             self._found[key] = replace(known, count=known.count + count)
             return
-        self._found[key] = Finding(rule, message, hint=hint, count=count)
+        self._found[key] = Finding(rule, message, hint=hint or known_rule.hint, count=count)
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""

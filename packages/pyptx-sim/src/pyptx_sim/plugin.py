@@ -28,11 +28,11 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what memory, control flow, barriers and copies do."""
+    """Return what memory, control flow, barriers and copies do, and the rules of ordinary PTX."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:
-        from pyptx_sim.instructions.rows import EXTENSION
+        from pyptx_sim.builtin import EXTENSION
 
         return EXTENSION
 

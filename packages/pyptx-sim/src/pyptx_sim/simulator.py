@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
-from pyptx_sim.checks import OBSERVERS, RULES
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
-from pyptx_sim.findings import ENGINE_RULES, FindingLog
+from pyptx_sim.extension import rules as all_rules
+from pyptx_sim.findings import FindingLog
 from pyptx_sim.instructions.table import compile_program
 from pyptx_sim.limits import check_seed, launch_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame, SharedVariable
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
+    from pyptx_sim.extension import Rule
     from pyptx_sim.machine.code import Code
+    from pyptx_sim.observer import ObserverFactory
     from pyptx_sim.program.program import Program
 
 Checks: TypeAlias = "str | Iterable[str]"
@@ -87,7 +89,7 @@ def run(
 
     def attempt(warps: int) -> Machine:
         packed = pack_arguments(program, args, checked=bool(rules), names=names)
-        log = FindingLog(program.line, origins or {}, rules.__contains__)
+        log = FindingLog(program.line, origins or {}, rules)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
         writes = _observe(machine, packed, rules)  # before a recording, which observes beside it
@@ -116,10 +118,11 @@ def _compiled(
         raise
 
 
-def _observe(machine: Machine, packed: Arguments, rules: frozenset[str]) -> OutputWrites | None:
+def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule]) -> OutputWrites | None:
     """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge."""
-    if not rules.isdisjoint(RULES):
-        machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
+    makers = observers_of(rules.values())
+    if makers:
+        machine.observers = Observers([make(View(machine)) for make in makers])
     if UNWRITTEN not in rules or not packed.outputs:
         return None
     writes = OutputWrites(packed.outputs)
@@ -130,7 +133,7 @@ def _observe(machine: Machine, packed: Arguments, rules: frozenset[str]) -> Outp
 def _run(
     machine: Machine, packed: Arguments | None, seed: int, recording: Recording | None, writes: OutputWrites | None
 ) -> Machine:
-    """Run, and return the machine; a kernel that stops with an error leaves what it has written, as on a GPU, and its timeline."""
+    """Run, and return the machine; what was written before an error stays, as on a GPU, and its timeline."""
     error = None
     try:
         if machine.run(seed) and writes is not None:
@@ -166,17 +169,22 @@ def _parsed(text: str) -> Module:
     return parse(text)
 
 
-def _rules(checks: Checks) -> frozenset[str]:
+def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
+    """Return what makes the checkers of these rules, each once."""
+    return list(dict.fromkeys(rule.observer for rule in rules if rule.observer is not None))
+
+
+def _rules(checks: Checks) -> Mapping[str, Rule]:
     """Return the rules to check."""
-    known = ENGINE_RULES | RULES
+    known = all_rules()
     if checks == "all":
         return known
     if checks == "none":
-        return frozenset()
+        return {}
     asked = frozenset((checks,) if isinstance(checks, str) else checks)
-    unknown = sorted(asked - known)
+    unknown = sorted(asked - known.keys())
     if unknown:
         raise LaunchError(
             f"there is no check named {unknown[0]}", hint=f"the checks: all, none, {', '.join(sorted(known))}"
         )
-    return asked
+    return {name: known[name] for name in asked}

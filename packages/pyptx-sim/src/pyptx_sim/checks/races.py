@@ -19,7 +19,6 @@ import numpy as np
 from pyptx_sim.checks.asynchrony import AsyncRaces
 from pyptx_sim.checks.clocks import WarpClocks
 from pyptx_sim.checks.crossings import Crossings
-from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
 from pyptx_sim.checks.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.messages import WIDEST, Messages, level_of
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Touch, Work
 
-RACE_RULES = frozenset(HINTS)
 
 _READS = frozenset({"read", "first"})
 _STRONG = frozenset({"atomic", "strong-read"})

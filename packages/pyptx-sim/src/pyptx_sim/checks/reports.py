@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.shadow import LANE, PC, SEVERAL, WARP
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Reports:
 
     def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
-        self._view.report(rule, message, pc, other_pc=other_pc, hint=HINTS[rule])
+        self._view.report(rule, message, pc, other_pc=other_pc)
 
     def _tell(
         self, step: Step, bad: NDArray[np.int64], done: str, rule: str, them: str, other_pc: int, granule: int
@@ -76,7 +75,7 @@ class Reports:
         where = self._view.describe(step.space, int(step.at[first]) * granule)
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
-        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=HINTS[rule], count=len(bad))
+        self._view.report(rule, message, step.pc, other_pc=other_pc, count=len(bad))
 
     def _name(self, warp: int, lane: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)

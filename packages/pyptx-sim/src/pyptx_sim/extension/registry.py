@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.plugins.errors import PluginError
-from pyptx_sim.extension.steps import Step
+from pyptx_sim.extension.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Semantics
+    from pyptx_sim.extension.rule import Rule
 
+
+T = TypeVar("T")
 
 VERSION = 1
 """What `Extension.version` has to be: it grows when extensions that were written before would no longer be right."""
@@ -25,6 +28,7 @@ class Extension:
 
     version: int
     steps: tuple[Step, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 @until_plugins_change(maxsize=1)
@@ -50,14 +54,27 @@ def extensions() -> Mapping[str, Extension]:
 
 
 @until_plugins_change(maxsize=1)
+def rules() -> Mapping[str, Rule]:
+    """Return what runs may find, by name."""
+    return _unique("rule", lambda extension: {rule.name: rule for rule in extension.rules})
+
+
+@until_plugins_change(maxsize=1)
 def _steps() -> Mapping[tuple[str, ...], Step]:
-    found: dict[tuple[str, ...], tuple[str, Step]] = {}
+    steps = _unique("steps of", lambda extension: {step.opcode: step for step in extension.steps})
+    return {step.words: step for step in steps.values()}
+
+
+def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[str, T]:
+    """Return the rows of all extensions by their keys; raise PluginError where two of them have one."""
+    found: dict[str, T] = {}
+    owners: dict[str, str] = {}
     for name, extension in extensions().items():
-        for step in extension.steps:
-            other = found.setdefault(step.words, (name, step))
-            if other[1] is not step:
-                raise PluginError(f"the simulator's extensions {other[0]!r} and {name!r} both have {step.opcode}")
-    return {words: step for words, (_, step) in found.items()}
+        for key, row in rows_of(extension).items():
+            if key in found:
+                raise PluginError(f"the simulator's extensions {owners[key]!r} and {name!r} both have {what} {key!r}")
+            found[key], owners[key] = row, name
+    return found
 
 
 @until_plugins_change(maxsize=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import VERSION, Extension, Step
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions import (
     addresses,
     async_copy,
@@ -99,6 +99,4 @@ def _async_copies() -> Iterator[Step]:
     yield Step(opcode="tensormap", compile=tensor_map.compile_tensor_map)
 
 
-EXTENSION: Final = Extension(
-    version=VERSION, steps=(*_memory(), *_matrices(), *_control(), *_order(), *_async_copies())
-)
+STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_async_copies())

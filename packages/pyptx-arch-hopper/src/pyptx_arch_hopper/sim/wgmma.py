@@ -1,4 +1,4 @@
-"""What wgmma means to the simulator: its words and immediates as data. Only the simulator loads this module.
+"""What wgmma means to the simulator: its words and immediates as data.
 
 Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation", "Matrix Descriptor Format".
 """
@@ -12,7 +12,7 @@ from pyptx_arch_hopper.descriptors import FIELD_BITS, UNIT_BYTES
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.products import forms
 from pyptx_ir.syntax.operands import Immediate, Vector
-from pyptx_sim.extension import VERSION, Extension, Step
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions.warpgroups import CLAIMS, compile_action
 from pyptx_sim.products import CommitGroup, Major, RegisterFence, SharedMatrix, WaitGroup, WarpgroupProduct
 from pyptx_sim.semantics.errors import NoSemantics
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Action
 
-__all__ = ["EXTENSION", "read_descriptor"]
+__all__ = ["STEPS", "read_descriptor"]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
@@ -103,12 +103,9 @@ def _wait(operands: Operands) -> Action:
     return compile_action(operands, WaitGroup(_immediate(operands.instruction, 0)))
 
 
-EXTENSION: Final = Extension(
-    version=VERSION,
-    steps=(
-        Step(opcode="wgmma.mma_async", compile=_product, converges="warpgroup", claims=CLAIMS),
-        Step(opcode="wgmma.fence", compile=_fence),
-        Step(opcode="wgmma.commit_group", compile=_commit),
-        Step(opcode="wgmma.wait_group", compile=_wait),
-    ),
+STEPS: Final = (
+    Step(opcode="wgmma.mma_async", compile=_product, converges="warpgroup", claims=CLAIMS),
+    Step(opcode="wgmma.fence", compile=_fence),
+    Step(opcode="wgmma.commit_group", compile=_commit),
+    Step(opcode="wgmma.wait_group", compile=_wait),
 )

@@ -1,0 +1,1 @@
+"""What Hopper brings to the simulator, which alone loads it."""

@@ -1,0 +1,11 @@
+"""Hopper's part of the simulator, as an extension."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_arch_hopper.sim import wgmma
+from pyptx_arch_hopper.sim.rules import RULES
+from pyptx_sim.extension import VERSION, Extension
+
+EXTENSION: Final = Extension(version=VERSION, steps=wgmma.STEPS, rules=RULES)

@@ -1,0 +1,45 @@
+"""What the simulator may find of Hopper's instructions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_sim.checks.races import RaceChecker
+from pyptx_sim.extension import Rule
+
+RULES: Final = (
+    Rule(
+        name="unfinished-product",
+        summary="a warp ends before it has waited for its products",
+    ),
+    Rule(
+        name="missing-wgmma-fence",
+        summary="registers that a product uses were touched before, and no wgmma.fence stands between",
+    ),
+    Rule(
+        name="register-before-wait",
+        summary="a register that a product uses is touched before the wait for the product's group",
+    ),
+    Rule(
+        name="register-deal",
+        summary="setmaxnreg where the manual leaves open what happens",
+    ),
+    Rule(
+        name="matrix-descriptor",
+        summary="a descriptor that describes no matrix, or another one than what lies there",
+        hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="tensor-map",
+        summary="a tensor copy whose map is none, or one of another rank",
+    ),
+    Rule(
+        name="missing-tensormap-fence",
+        summary="a tensor map that was edited is used, and no fence of its proxy stands between",
+        hint="behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), an order "
+        "between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 "
+        "bytes",
+        observer=RaceChecker,
+    ),
+)

@@ -1,0 +1,11 @@
+"""What the simulator brings itself, as an extension like any other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_sim.checks.rules import RULES
+from pyptx_sim.extension import VERSION, Extension
+from pyptx_sim.instructions.rows import STEPS
+
+EXTENSION: Final = Extension(version=VERSION, steps=STEPS, rules=RULES)

@@ -1,0 +1,142 @@
+"""The rules of ordinary PTX: what the machine and its steps report, and what the race checker does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_sim.checks.races import RaceChecker
+from pyptx_sim.extension import Rule
+
+RULES: Final = (
+    Rule(
+        name="out-of-bounds",
+        summary="an access outside every array, allocation or frame",
+    ),
+    Rule(
+        name="misaligned",
+        summary="an address that is no multiple of what the access asks for",
+    ),
+    Rule(
+        name="uninitialised-register",
+        summary="a register is read that nothing has written on the path taken",
+    ),
+    Rule(
+        name="uninitialised-memory",
+        summary="memory is read before anything wrote it",
+    ),
+    Rule(
+        name="unwritten-output",
+        summary="elements of an output that no thread has written",
+    ),
+    Rule(
+        name="barrier-divergence",
+        summary="a barrier of the block or of the cluster that not all meet who should",
+    ),
+    Rule(
+        name="warp-divergence",
+        summary="an instruction of several lanes that some of them do not execute, or others do",
+    ),
+    Rule(
+        name="deadlock",
+        summary="no warp can ever go on",
+    ),
+    Rule(
+        name="mbarrier-uninitialised",
+        summary="an arrival, a wait or a copy at a place that holds no mbarrier",
+    ),
+    Rule(
+        name="mbarrier-reinit",
+        summary="an mbarrier is initialised while it is valid",
+    ),
+    Rule(
+        name="mbarrier-inval",
+        summary="an mbarrier ends while others wait for it, or may still ask it",
+        hint="let all waits return, and a barrier of the block order them, before one thread invalidates it",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="mbarrier-arrivals",
+        summary="more arrivals than the phase expects, or a count that an mbarrier cannot hold",
+    ),
+    Rule(
+        name="mbarrier-bytes",
+        summary="more bytes are pending than an mbarrier counts",
+    ),
+    Rule(
+        name="mbarrier-phase",
+        summary="an arrival or a wait that is a whole phase late or early",
+    ),
+    Rule(
+        name="mbarrier-block",
+        summary="a copy whose mbarrier lies in another block than what it writes",
+    ),
+    Rule(
+        name="unchecked-wait",
+        summary="nothing looks at the answer of a wait that may say: not yet",
+    ),
+    Rule(
+        name="unfinished-copy",
+        summary="a thread ends before it has waited for its copies",
+    ),
+    Rule(
+        name="sparse-metadata",
+        summary="ordered metadata of a sparse product whose places do not grow",
+    ),
+    Rule(
+        name="shared-race",
+        summary="two warps touch the same bytes of shared memory, one writes, and nothing orders the two",
+        hint="let the threads of the block meet between the two: bar.sync",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="global-race",
+        summary="two warps touch the same bytes of global memory, one writes, and nothing orders the two",
+        hint="order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="lane-race",
+        summary="two lanes of a warp touch the same bytes, one writes, and nothing orders the two",
+        hint="lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="read-before-wait",
+        summary="what a copy writes is touched before the copy is known to be complete",
+        hint="wait for the copy first: for its group, and then a barrier, or for its mbarrier's phase",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="early-reuse",
+        summary="memory is written while somebody may still read what it held",
+        hint="wait until everybody has read it: an mbarrier that the readers arrive at, or wait_group(.read)",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="missing-proxy-fence",
+        summary="what one proxy has written is used through another, and no fence stands between",
+        hint="put fence.proxy.async behind the writes, before the barrier that orders them; behind mbarrier.init "
+        "fence.mbarrier_init does too",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="mbarrier-as-data",
+        summary="bytes of a valid mbarrier are touched by what is no instruction of mbarriers",
+        hint="give data and mbarriers places of their own, or end the mbarrier first: mbarrier.inval, and a "
+        "barrier of the block",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="mbarrier-unsynchronised",
+        summary="an mbarrier is used by a warp that may not see its initialisation yet",
+        hint="let everybody see the initialisation: a barrier of the block; across blocks fence.mbarrier_init "
+        "and a barrier of the cluster",
+        observer=RaceChecker,
+    ),
+    Rule(
+        name="exited-block",
+        summary="shared memory of a block is used by another one, and nothing says that it is still there",
+        hint="end with a barrier of the cluster, so that no block ends while others use its shared memory",
+        observer=RaceChecker,
+    ),
+)

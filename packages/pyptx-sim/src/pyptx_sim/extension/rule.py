@@ -1,0 +1,30 @@
+"""What a simulated run may find: rules, each with a hint and with who looks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from pyptx_sim.observer import ObserverFactory
+
+__all__ = ["Rule", "Severity"]
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A kind of fault that a run can find: `name` is what `checks=` takes, `summary` a sentence on what is wrong.
+
+    `hint` says what to do, where the finding has no hint of its own. `severity`: `error`, the result can be wrong;
+    `warning`, the manual leaves open what happens; `note`, against the letter of the manual, and done all the same.
+    `observer(view)` makes the checker that looks for it; rules of one checker share it, and without one the steps and
+    the machine report the rule themselves.
+    """
+
+    name: str
+    summary: str
+    hint: str | None = None
+    severity: Severity = "error"
+    observer: ObserverFactory | None = None
