@@ -16,20 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension import GroupKind
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
 # `.volatile`, `.relaxed`, `.release` or `.mmio`), "strong-read" every `ld` that is `.volatile`, `.relaxed`, `.acquire`
 # or `.mmio`. Manual: "Memory Consistency Model".
 AccessKind: TypeAlias = Literal["read", "write", "atomic", "strong-read"]
 Space: TypeAlias = Literal["global", "shared"]
-# Whose groups asynchronous work belongs to: cp.async, bulk copies, products of warpgroups.
-GroupKind: TypeAlias = Literal["copy", "bulk", "wgmma"]
-# Warps of a warpgroup; the first one's number in its CTA is a multiple of it. Manual: "Warpgroup".
-WARPGROUP = 4
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -50,14 +49,14 @@ class Touch:
     maps: bool = False
     """Whether it reads a tensor map, through a proxy of its own."""
     panel: int | None = None
-    """The width of the swizzle by which a matrix is read, or a box written; 16 for none, 0 for one of TMA alone."""
+    """The width of the swizzle by which a matrix is read, or a box written; 16 for none, 0 for one of copies alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """Asynchronous operations that one instruction has issued; number i for lane `lanes[i]` of `warps[i]`.
 
-    Of products (`"wgmma"`) `warps[i]` is the first of the four warps that issue number i together.
+    Of what a warpgroup issues, `warps[i]` is the first of the four warps that issue number i together.
 
     `ticket` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
     `proxy`: it goes through the async proxy.
@@ -75,7 +74,7 @@ class Work:
     @property
     def together(self) -> int:
         """How many warps issue an operation as one, from `warps[i]` on."""
-        return WARPGROUP if self.kind == "wgmma" else 1
+        return 1 if self.kind is None else self.kind.together
 
 
 class RunView(Protocol):
@@ -197,8 +196,8 @@ class Observer:
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
 
-    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
-        """See arrivals issued that come once the earlier copies (cp.async) of the lanes have landed."""
+    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """See arrivals issued that come once the earlier work of a kind of the lanes has landed."""
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""

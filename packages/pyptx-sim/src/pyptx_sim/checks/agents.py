@@ -11,21 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.extension import WARPGROUP
+from pyptx_sim.machine.groups import BULK
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.clocks import WarpClocks
     from pyptx_sim.checks.phases import Phases
-    from pyptx_sim.observer import GroupKind, Masks, Offsets, Touch, Work
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.observer import Masks, Offsets, Touch, Work
 
-Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read", "wgmma"]'
+Owner: TypeAlias = "tuple[GroupKind, bool]"
+"""The groups whose work it is, and whether it only reads, and can be waited for so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Agents:
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
         self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last ticket, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
-        self._copied: NDArray[np.bool_] = np.zeros((warps, WARP), np.bool_)  # lanes that have copied by cp.async
+        self._issuers: dict[GroupKind, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
         self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
         self._following: dict[int, list[_Followed]] = {}  # by ticket
         # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
@@ -90,7 +93,7 @@ class Agents:
         """Forget all work; columns stay."""
         self._covered.clear()
         self._entered.clear()
-        self._copied[:] = False
+        self._issuers.clear()
         self._now[:] = 0
         for known in (self._groups, self._landing, self._following, self._seen, self._latest):
             known.clear()
@@ -123,9 +126,8 @@ class Agents:
             for place in np.unique(touch.barriers).tolist():
                 agents[touch.barriers == place] = self._told(work, self._barrier(place))
             return agents, self._now[agents]
-        owner: Owner = work.kind or "bulk"
-        if owner == "bulk" and not touch.writes:
-            owner = "bulk-read"
+        kind = work.kind or BULK
+        owner: Owner = kind, kind.reads and not touch.writes
         ticket, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
         if ticket != work.ticket:  # else it has: reads and writes of one cp.async are one agent's
             agents, times = self._grouped(work, owner)
@@ -152,19 +154,22 @@ class Agents:
             own = slice(bounds[number], bounds[number + 1])
             entry = _Outstanding(clock, lanes[own], groups[own], last[number])
             self._groups.setdefault(column, []).append(entry)
-        if owner == "copy":
-            self._copied[work.warps, work.lanes] = True
+        self._issuers_of(owner[0])[work.warps, work.lanes] = True
         return agents, self._now[agents]
+
+    def _issuers_of(self, kind: GroupKind) -> NDArray[np.bool_]:
+        """Return which lanes have issued work of a kind."""
+        known = self._issuers.get(kind)
+        if known is None:
+            known = self._issuers[kind] = np.zeros((self._warps, WARP), np.bool_)
+        return known
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes of warps know the groups that they have waited for."""
-        owners: tuple[tuple[Owner, Offsets], ...] = ((kind, done),)
-        if kind == "bulk":
-            owners = (("bulk", done), ("bulk-read", read))
-        issuers = self._first_of_warpgroup(warps) if kind == "wgmma" else warps
-        for owner, below in owners:
+        issuers = self._first_of_warpgroup(warps) if kind.together > 1 else warps
+        for owner, below in (((kind, False), done), ((kind, True), read)):
             if owner in self._of_warps:
-                self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind == "bulk")
+                self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind.tells == "lanes")
 
     def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
         """Return the warps under which products of the warpgroups of `warps` are entered."""
@@ -189,12 +194,12 @@ class Agents:
                 learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
         self._clocks.learn_of(warps, learns, columns, clocks)
 
-    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
-        """Note that arrivals will tell of all copies that these lanes have issued so far."""
+    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""
         following = self._following[ticket] = []
         for warp, mask in zip(warps.tolist(), masks, strict=True):
-            column = self._column("copy", warp)
-            others = (self._copied[warp] & ~mask).any()
+            column = self._column((kind, False), warp)
+            others = (self._issuers_of(kind)[warp] & ~mask).any()
             outstanding = self._groups.get(column, []) if others else []
             entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
             following.append(_Followed(column, int(self._now[column]), mask.copy(), entries))

@@ -32,7 +32,8 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 
 _READS = frozenset({"read", "first"})
@@ -137,15 +138,15 @@ class RaceChecker(Observer):
                 self._maps.judge(work, touch, shadow, self._first_warp)
             elif shadow is not None and len(touch.offsets):
                 self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp)
-                if work.kind != "wgmma":  # whose lanes all issue it, together
+                if work.together == 1:  # else all lanes issue it, together
                     self._judge_issuers(work, touch, shadow)
         self._crossings.signalled(work)
         self._swizzles.issued(work, self._shadows.get("shared"))
         self._work.issue(work)
 
-    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
-        """Note arrivals that tell of earlier copies."""
-        self._work.agents.follows(ticket, warps, masks)
+    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """Note arrivals that tell of earlier work."""
+        self._work.agents.follows(kind, ticket, warps, masks)
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""

@@ -34,7 +34,7 @@ class Swizzles:
             if touch.writes:
                 known = self._panels.setdefault(work.pc, touch.panel)
                 self._panels[work.pc] = touch.panel if known == touch.panel else None
-            elif work.kind == "wgmma":
+            else:
                 self._judge(work.pc, touch, touch.panel, shadow)
 
     def _judge(self, pc: int, touch: Touch, panel: int, shadow: Shadow | None) -> None:

@@ -4,15 +4,18 @@ A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.r
 name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is docs/plugins.md.
 """
 
+from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, rules, step_of
 from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.step import Claims, Converges, Judge, Step
 
 __all__ = [
     "VERSION",
+    "WARPGROUP",
     "Claims",
     "Converges",
     "Extension",
+    "GroupKind",
     "Judge",
     "Rule",
     "Severity",

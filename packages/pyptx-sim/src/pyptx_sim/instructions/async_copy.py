@@ -13,14 +13,15 @@ from pyptx_sim.instructions.telling import tell_copies, tell_waited
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared, threads_at
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.copies import Arrivals, Copies
+from pyptx_sim.machine.groups import COPY
 from pyptx_sim.machine.lanes import WARP, by_warp, pick
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
     from pyptx_sim.machine.code import Action
-    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
@@ -30,9 +31,9 @@ def compile_copy(operands: Operands) -> Action:
     """Compile everything that begins with `cp.async` but bulk copies."""
     opcode = operands.opcode
     if "commit_group" in opcode:
-        return commit("copy")
+        return commit(COPY)
     if "wait_group" in opcode:
-        return wait("copy", int(operands.constant(operands.operands[0])), reads=False)
+        return wait(COPY, int(operands.constant(operands.operands[0])), reads=False)
     if "wait_all" in opcode:
         return _wait_all
     if "mbarrier" in opcode:
@@ -87,7 +88,7 @@ class _Pieces:
             threads, counts = threads.chosen(kept), None if counts is None else counts[kept]
         if not len(threads):
             return
-        groups = wave.groups_of("copy")
+        groups = wave.groups_of(COPY)
         groups.note(threads.warps, threads.columns, wave.pc)
         copies = Copies(
             wave=wave,
@@ -158,11 +159,11 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
 
 def _wait_all(wave: Wave, lanes: Lanes) -> None:
     """Wait for every copy, those of the open group included: close it first. Manual: "cp.async.wait_all"."""
-    groups = wave.groups_of("copy")
+    groups = wave.groups_of(COPY)
     groups.commit(lanes.row_numbers(), lanes.full_mask)
     groups.wait(lanes.row_numbers(), lanes.full_mask, 0, reads=False)
-    wave.engine.finish_groups("copy", groups, reads=False)
-    tell_waited(wave, "copy", *lanes.by_warp())
+    wave.engine.finish_groups(COPY, groups, reads=False)
+    tell_waited(wave, COPY, *lanes.by_warp())
 
 
 def _arrive(operands: Operands) -> Action:
@@ -176,6 +177,6 @@ def _arrive(operands: Operands) -> Action:
                     wave.mbarriers.await_copies(offset, len(index), wave.pc)
             ticket = wave.engine.issue(Arrivals(wave, wave.pc, threads.warps, threads.columns, threads.offsets))
             if wave.machine.observers.active:
-                wave.machine.observers.follows(ticket, *by_warp(threads.warps, threads.columns))
+                wave.machine.observers.follows(COPY, ticket, *by_warp(threads.warps, threads.columns))
 
     return step

@@ -15,6 +15,7 @@ from pyptx_sim.instructions.mbarriers import ACCESS
 from pyptx_sim.instructions.transfers import compile_hint
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.bulk import Elements
+from pyptx_sim.machine.groups import BULK
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.types import SIXTEEN, dtype_of
 
@@ -49,10 +50,10 @@ def compile_cp(operands: Operands) -> Action:
     if "bulk" not in opcode:
         return async_copy.compile_copy(operands)
     if "commit_group" in opcode:
-        return async_copy.commit("bulk")
+        return async_copy.commit(BULK)
     if "wait_group" in opcode:
         latest = int(operands.constant(operands.operands[0]))
-        return async_copy.wait("bulk", latest, reads="read" in opcode)
+        return async_copy.wait(BULK, latest, reads="read" in opcode)
     if "prefetch" in opcode:
         return compile_hint(operands)
     word = next((word for word in opcode if word.startswith("mbarrier::report")), None)

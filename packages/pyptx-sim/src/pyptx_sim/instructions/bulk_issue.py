@@ -11,14 +11,15 @@ from pyptx_sim.instructions.telling import tell_bulk
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import fault
 from pyptx_sim.machine.bulk import BulkCopy
+from pyptx_sim.machine.groups import BULK
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.instructions.addresses import Target
     from pyptx_sim.machine.access import Access
     from pyptx_sim.machine.atomics import Update
     from pyptx_sim.machine.bulk import Convert, Elements
-    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import SharedMemory
     from pyptx_sim.machine.wave import Wave
@@ -86,7 +87,7 @@ class Bulk:
         if wave.machine.checked:
             self._check_written(source if known is None else source.chosen(known))
             self._check_barrier(targets[0], barriers)
-        kind: GroupKind | None = None if barriers else "bulk"
+        kind: GroupKind | None = None if barriers else BULK
         copy = BulkCopy(
             wave=wave,
             pc=wave.pc,
@@ -109,7 +110,7 @@ class Bulk:
 
     def _group(self) -> int:
         """Return the number of the thread's group that an operation joins now."""
-        groups = self.wave.groups_of("bulk")
+        groups = self.wave.groups_of(BULK)
         groups.note(np.array([self.warp]), np.array([self.lane]), self.wave.pc)
         return int(groups.open[self.warp, self.lane])
 

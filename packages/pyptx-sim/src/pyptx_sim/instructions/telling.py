@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.machine.groups import COPY
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.machine.shared_matrices import offsets
 from pyptx_sim.machine.tensor_maps import SIZE
 from pyptx_sim.observer import Touch, Work
 
 if TYPE_CHECKING:
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.bulk import BulkCopy, Elements
     from pyptx_sim.machine.copies import Copies
-    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.remote_stores import RemoteStores
-    from pyptx_sim.machine.warpgroups import Products
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
     from pyptx_sim.operation import Mask
@@ -40,7 +39,7 @@ def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
     if len(read):
         touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
-    _issued(wave, ticket, "copy", (copies.warps, copies.lanes, copies.groups), tuple(touches))
+    tell(wave, ticket, COPY, (copies.warps, copies.lanes, copies.groups), tuple(touches))
 
 
 def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:
@@ -59,7 +58,7 @@ def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> Non
         atomic=stores.update is not None,
     )
     nothing = np.zeros(len(stores), np.int64)
-    _issued(wave, ticket, None, (stores.warps, stores.lanes, nothing), (touch,))
+    tell(wave, ticket, None, (stores.warps, stores.lanes, nothing), (touch,))
 
 
 def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None) -> None:
@@ -78,23 +77,7 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None
     touches = tuple(touch for touch in touches if len(touch.offsets))
     if map_at is not None:
         touches += (_map_touch(map_at, copy.barriers[0] if copy.barriers else None),)
-    _issued(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
-
-
-def tell_products(wave: Wave, products: Products, ticket: int) -> None:
-    """Tell of the matrices that products read."""
-    touches: list[Touch] = []
-    for matrices, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
-        if matrices is None:
-            continue
-        where = offsets(matrices, extent).reshape(len(products), -1)
-        owners = np.repeat(np.arange(len(products)), where.shape[1])
-        panel = matrices[0][0].swizzle
-        touches.append(
-            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, panel=panel)
-        )
-    lanes = np.zeros(len(products), np.int64)
-    _issued(wave, ticket, "wgmma", (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
+    tell(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
 
 
 def _map_touch(at: int, barrier: int | None) -> Touch:
@@ -104,7 +87,7 @@ def _map_touch(at: int, barrier: int | None) -> Touch:
     return Touch("global", writes=False, offsets=pieces, size=_PIECE, owners=owners, barriers=barriers, maps=True)
 
 
-def _issued(
+def tell(
     wave: Wave,
     ticket: int,
     kind: GroupKind | None,
@@ -133,4 +116,4 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
     space = cast("Space", side.space)
-    return Touch(space, writes, pieces, size, owners, barriers, atomic, panel=side.panel)
+    return Touch(space, writes, pieces, size, owners, barriers, atomic, panel=side.panel if writes else None)

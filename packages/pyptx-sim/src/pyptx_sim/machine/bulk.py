@@ -14,9 +14,10 @@ from pyptx_sim.operation import Array
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.arena import Arena
     from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.groups import GroupKind, Groups
+    from pyptx_sim.machine.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.machine.groups import COPY
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.engine import Item
-    from pyptx_sim.machine.groups import GroupKind, Groups
+    from pyptx_sim.machine.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
@@ -37,7 +40,7 @@ class Copies:
     sources: IntArray
     targets: IntArray
     used: IntArray | None
-    group: GroupKind | None = "copy"
+    group: GroupKind | None = COPY
     ticket: int = 0
 
     def __len__(self) -> int:

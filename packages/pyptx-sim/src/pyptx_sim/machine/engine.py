@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from pyptx_sim.machine.groups import GroupKind, Groups
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.machine.groups import Groups
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 
@@ -62,13 +63,14 @@ class Item(Protocol):
 class Engine:
     """The asynchronous work of one wave."""
 
-    __slots__ = ("_items", "_random", "_tickets", "_timing", "_wave", "busy")
+    __slots__ = ("_hear", "_items", "_random", "_tickets", "_timing", "_wave", "busy")
 
     def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
         """Begin with nothing to do."""
         self._timing = timing
         self._random = random
         self._items: list[Item] = []
+        self._hear: list[Callable[[], None]] = []
         self.busy = False
         self._tickets = 0
         self._wave: Wave
@@ -76,6 +78,10 @@ class Engine:
     def attach(self, wave: Wave) -> None:
         """Serve `wave`."""
         self._wave = wave
+
+    def when_landed(self, hear: Callable[[], None]) -> None:
+        """Call `hear` each time that some work has landed, before anything else runs."""
+        self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
         """Take on an item; return the ticket that names it."""
@@ -154,6 +160,7 @@ class Engine:
         self._wave.version += 1
 
     def _clean(self) -> None:
-        self._wave.accumulators.deal()
+        for hear in self._hear:
+            hear()
         self._items = [item for item in self._items if len(item)]
         self.busy = bool(self._items)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.extension import GroupKind
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.observer import GroupKind
-
-__all__ = ["GroupKind", "Groups"]
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
+
+
+COPY: Final = GroupKind(name="copy", operations="copies (cp.async)", unfinished="unfinished-copy")
+BULK: Final = GroupKind(
+    name="bulk",
+    operations="bulk copies that read its block's shared memory",
+    unfinished="unfinished-copy",
+    tells="lanes",
+    reads=True,
+)
 
 
 class Groups:

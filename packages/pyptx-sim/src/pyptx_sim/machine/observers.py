@@ -11,7 +11,7 @@ from pyptx_sim.machine.lanes import united
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_sim.machine.groups import GroupKind
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.observer import AccessKind, Masks, Observer, Space, Work
 
@@ -118,10 +118,10 @@ class Observers:
         for observer in self._observers:
             observer.issued(work)
 
-    def follows(self, ticket: int, warps: IntArray, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, ticket: int, warps: IntArray, masks: Masks) -> None:
         """Tell of arrivals that follow earlier copies."""
         for observer in self._observers:
-            observer.follows(ticket, warps, masks)
+            observer.follows(kind, ticket, warps, masks)
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Tell that work has told an mbarrier of its completion."""

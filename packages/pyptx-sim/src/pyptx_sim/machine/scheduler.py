@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.code import Group
 from pyptx_sim.machine.lanes import Lanes
 from pyptx_sim.machine.strands import State
-from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.code import Code, Gate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,32 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.arena import Arena
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Array
-    from pyptx_sim.products import Major, SharedMatrix
 
 CHUNK = 16
 """Bytes that lie together."""
 _CORE = 8  # rows (or, of an MN-major matrix, places along K) of a core matrix
 _ROW = 128  # bytes after which a swizzle's pattern goes on to its next row
 _PERIOD = 1024  # bytes after which every pattern repeats
+
+
+Major: TypeAlias = Literal["K", "MN"]
+"""The dimension along which the elements of a matrix lie side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMatrix:
+    """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
+
+    `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of a panel: 128,
+    64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
+    Manual: "Strides", "Matrix Descriptor Format".
+    """
+
+    start: int
+    leading: int
+    stride: int
+    swizzle: int
+    base: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _HINT = "wait for it before the thread ends: its memory may be another block's by the time it lands"
-_WHAT = {
-    "copy": ("unfinished-copy", "copies (cp.async)"),
-    "bulk": ("unfinished-copy", "bulk copies that read its block's shared memory"),
-    "wgmma": ("unfinished-product", "products (wgmma)"),
-}
 
 
 def finish(wave: Wave) -> None:
@@ -28,15 +23,14 @@ def finish(wave: Wave) -> None:
     if pool is not None and not len(wave.strands.alive()):
         pool.finish()
     for kind, groups in wave.groups.items():
-        waited = groups.read if kind == "bulk" else groups.done
+        waited = groups.read if kind.reads else groups.done
         open_ = (groups.issued > waited) & wave.geometry.threads & ~wave.live
         for pc in np.unique(groups.issued_at[open_]).tolist():
             here = open_ & (groups.issued_at == pc)
             warp, lane = (int(part[0]) for part in np.nonzero(here))
-            rule, what = _WHAT[kind]
             wave.machine.log.report(
-                rule,
-                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {what}",
+                kind.unfinished,
+                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {kind.operations}",
                 int(pc),
                 hint=_HINT,
                 count=int(np.count_nonzero(here)),

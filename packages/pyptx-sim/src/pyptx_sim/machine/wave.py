@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from pyptx_sim.machine.accumulators import Accumulators
 from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
@@ -19,11 +18,11 @@ from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.engine import Engine
     from pyptx_sim.machine.frames import Frames
     from pyptx_sim.machine.geometry import Geometry
-    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory import Memory
@@ -44,7 +43,6 @@ class Wave:
     __slots__ = (
         "_parts",
         "_pool",
-        "accumulators",
         "barriers",
         "clusters",
         "engine",
@@ -92,7 +90,6 @@ class Wave:
         self.engine = engine
         self.mbarriers = Mbarriers()
         self.groups: dict[GroupKind, Groups] = {}
-        self.accumulators = Accumulators(self)
         self._parts: dict[Callable[[Wave], object], object] = {}
         self._pool: RegisterPool | None = None
         self.live: Mask = geometry.threads.copy()

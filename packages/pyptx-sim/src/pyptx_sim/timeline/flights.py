@@ -13,6 +13,7 @@ from pyptx_sim.timeline.places import ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.engine import Item
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.observer import Work
@@ -46,7 +47,7 @@ class _Flight:
     issued: int
     tracks: dict[int, Track]
     owners: IntArray | None = None
-    kind: str | None = None
+    kind: GroupKind | None = None
     parts: dict[int, _Part] = field(default_factory=dict[int, _Part])
 
 
@@ -60,7 +61,7 @@ class Flights:
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._landed: dict[str, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
+        self._landed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
 
     # --- issue --------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class Flights:
 
     # --- waiting ------------------------------------------------------------------------------------
 
-    def wait(self, kind: str, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
+    def wait(self, kind: GroupKind, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
         """Draw arrows from what has landed to the first warp that has waited for its group."""
         row_of = {warp: row for row, warp in enumerate(warps.tolist())}
         unseen: list[tuple[_Part, Point]] = []

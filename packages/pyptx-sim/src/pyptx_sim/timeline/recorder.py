@@ -12,6 +12,7 @@ from pyptx_sim.timeline.squeeze import squeeze
 from pyptx_sim.timeline.strips import Strips
 
 if TYPE_CHECKING:
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.code import Block
     from pyptx_sim.machine.engine import Item
     from pyptx_sim.machine.lanes import Lanes
@@ -115,12 +116,12 @@ class Recorder(Observer):
         """Hear what an item consists of."""
         self._flights.describe(work)
 
-    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
         """Hear whose arrivals an item consists of."""
-        del masks
+        del kind, masks
         self._flights.follow(ticket, warps)
 
-    def waited(self, kind: str, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Hear for which groups warps have waited."""
         del masks, read
         self._flights.wait(kind, warps, done, self._here)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP, IntArray
-from pyptx_sim.observer import WARPGROUP
 from pyptx_sim.semantics.numerics.elements import elements_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Accumulators:
         self._wave = wave
         self._banks: dict[tuple[int, ...], Bank] = {}
         self._dirty: list[Bank] = []
+        wave.engine.when_landed(self.deal)
 
     def bank(self, slots: tuple[int, ...], fragment: Fragment, columns: int) -> Bank:
         """Return the sums that lie in registers `slots`; `fragment` and `columns` say how."""

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.wgmma.accumulators import Accumulators
+from pyptx_arch_hopper.sim.wgmma.described import WGMMA
+from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.shared_matrices import Extent, gather
-from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.engine import Item
-    from pyptx_sim.machine.groups import GroupKind, Groups
+    from pyptx_sim.machine.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.shared_matrices import SharedMatrix
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
-    from pyptx_sim.products import SharedMatrix, WarpgroupProduct
 
     Located = tuple[SharedMatrix, int]
 
@@ -63,7 +67,7 @@ class Products:
     registers: tuple[Array, ...]
     metadata: Array | None
     adds: Mask
-    group: GroupKind | None = "wgmma"
+    group: GroupKind | None = WGMMA
     ticket: int = 0
 
     def __len__(self) -> int:
@@ -92,7 +96,7 @@ class Products:
         chosen = np.arange(len(self)) if which is None else np.flatnonzero(which)
         if not len(chosen):
             return
-        accumulators, product = self.wave.accumulators, self.plan.product
+        accumulators, product = self.wave.part(Accumulators), self.plan.product
         bank = accumulators.bank(self.plan.slots, product.d, product.columns)
         groups, adds = self.warpgroups[chosen], self.adds[chosen]
 

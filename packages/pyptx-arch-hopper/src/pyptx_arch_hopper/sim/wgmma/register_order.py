@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.wgmma.described import WGMMA
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -105,7 +107,7 @@ class RegisterOrder:
                          _WAIT_HINT, (rows, warps), busy, self._issued_at)  # fmt: skip
 
     def _done(self, warps: IntArray) -> IntArray:
-        done: IntArray = self._wave.groups_of("wgmma").done[warps, 0]
+        done: IntArray = self._wave.groups_of(WGMMA).done[warps, 0]
         return done
 
     def _report(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pyptx_arch_hopper.descriptors import FIELD_BITS, UNIT_BYTES
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.products import forms
+from pyptx_arch_hopper.sim.wgmma.described import CommitGroup, RegisterFence, WaitGroup, WarpgroupProduct
+from pyptx_arch_hopper.sim.wgmma.issue import CLAIMS, compile_action
 from pyptx_ir.syntax.operands import Immediate, Vector
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.warpgroups import CLAIMS, compile_action
-from pyptx_sim.products import CommitGroup, Major, RegisterFence, SharedMatrix, WaitGroup, WarpgroupProduct
+from pyptx_sim.machine.shared_matrices import SharedMatrix
 from pyptx_sim.semantics.errors import NoSemantics
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Action
+    from pyptx_sim.machine.shared_matrices import Major
 
 __all__ = ["STEPS", "read_descriptor"]
 

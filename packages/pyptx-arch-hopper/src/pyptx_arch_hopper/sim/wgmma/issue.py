@@ -10,21 +10,29 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.wgmma.described import (
+    WGMMA,
+    CommitGroup,
+    RegisterFence,
+    WaitGroup,
+    WarpgroupAction,
+    WarpgroupProduct,
+)
+from pyptx_arch_hopper.sim.wgmma.numerics import selection, sum_of, width_of
+from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
+from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_sim.extension import Claims
 from pyptx_sim.instructions.async_copy import commit, wait
 from pyptx_sim.instructions.claims import judge_of
-from pyptx_sim.instructions.telling import tell_products
+from pyptx_sim.instructions.telling import tell
 from pyptx_sim.instructions.transfers import compile_hint
 from pyptx_sim.machine.access import fault
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.register_order import RegisterOrder
 from pyptx_sim.machine.shared_matrices import CHUNK, Extent, offsets, places
-from pyptx_sim.machine.warpgroups import Plan, Products
-from pyptx_sim.products import CommitGroup, RegisterFence, WaitGroup, WarpgroupAction, WarpgroupProduct
+from pyptx_sim.observer import Touch
 from pyptx_sim.program.windows import SHARED_BASE
 from pyptx_sim.semantics.numerics.elements import unpacking
 from pyptx_sim.semantics.numerics.factors import WIDEN
-from pyptx_sim.semantics.warpgroup_products import selection, sum_of, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,12 +42,13 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import SharedMemory
+    from pyptx_sim.machine.shared_matrices import SharedMatrix
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
-    from pyptx_sim.products import SharedMatrix
 
 _ROWS = 64
 _DESCRIPTORS = ("b64", "u64", "s64")
+_PIECE = 16  # bytes: swizzles move nothing smaller
 _BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the first product that writes them lands
 
 
@@ -51,9 +60,9 @@ def compile_action(operands: Operands, action: WarpgroupAction) -> Action:
         case RegisterFence():
             return _fence(operands) if operands.checked else compile_hint(operands)
         case CommitGroup():
-            return commit("wgmma")
+            return commit(WGMMA)
         case WaitGroup():
-            return wait("wgmma", action.latest, reads=False)
+            return wait(WGMMA, action.latest, reads=False)
 
 
 def _fence(operands: Operands) -> Action:
@@ -79,7 +88,7 @@ def _product(operands: Operands, product: WarpgroupProduct) -> Action:
         b = read_b(wave, lanes, issuers)
         if b is None or (read_a is not None and a is None):
             return
-        groups = wave.groups_of("wgmma")
+        groups = wave.groups_of(WGMMA)
         groups.note(issuers.warps.reshape(-1), np.zeros(issuers.warps.size, np.int64), wave.pc)
         numbers = groups.open[issuers.warps[:, 0], 0]
         if order is not None:
@@ -98,7 +107,7 @@ def _product(operands: Operands, product: WarpgroupProduct) -> Action:
         )
         ticket = wave.engine.issue(products)
         if wave.machine.observers.active:
-            tell_products(wave, products, ticket)
+            _tell(wave, products, ticket)
 
     return step
 
@@ -236,6 +245,22 @@ def _check_written(wave: Wave, memory: SharedMemory, found: list[tuple[SharedMat
         "write it first, and wait for the copies that do: shared memory holds arbitrary bytes",
         len(missing),
     )
+
+
+def _tell(wave: Wave, products: Products, ticket: int) -> None:
+    """Tell of the matrices that products read."""
+    touches: list[Touch] = []
+    for matrices, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
+        if matrices is None:
+            continue
+        where = offsets(matrices, extent).reshape(len(products), -1)
+        owners = np.repeat(np.arange(len(products)), where.shape[1])
+        panel = matrices[0][0].swizzle
+        touches.append(
+            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, panel=panel)
+        )
+    lanes = np.zeros(len(products), np.int64)
+    tell(wave, ticket, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
 
 
 # --- the order of registers ---------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""The contract between instructions of warpgroups and the engine: products of matrices that are computed later.
-
-A semantics row of a plugin may bind an instruction to one of these values instead of an `Operation`. They say what is
-multiplied and where it lies; the engine reads, multiplies in its own time, and watches over the order.
+"""What instructions of warpgroups say: what is multiplied and where it lies, and what is waited for.
 
 Manual: "Asynchronous Warpgroup Level Matrix Instructions".
 """
@@ -9,31 +6,15 @@ Manual: "Asynchronous Warpgroup Level Matrix Instructions".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pyptx_sim.extension import GroupKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.fragments import Fragment
-
-Major: TypeAlias = Literal["K", "MN"]
-"""The dimension along which the elements of a matrix lie side by side."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedMatrix:
-    """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
-
-    `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of a panel: 128,
-    64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
-    Manual: "Strides", "Matrix Descriptor Format".
-    """
-
-    start: int
-    leading: int
-    stride: int
-    swizzle: int
-    base: int = 0
+    from pyptx_sim.machine.shared_matrices import Major, SharedMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +60,7 @@ class WaitGroup:
     latest: int
 
 
+WGMMA: Final = GroupKind(
+    name="wgmma", operations="products (wgmma)", unfinished="unfinished-product", issued_by="warpgroup"
+)
 WarpgroupAction: TypeAlias = WarpgroupProduct | RegisterFence | CommitGroup | WaitGroup

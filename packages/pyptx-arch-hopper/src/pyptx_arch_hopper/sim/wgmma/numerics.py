@@ -10,7 +10,7 @@ from pyptx_sim.semantics.numerics.dot_products import Sum, exact_float, fast_flo
 from pyptx_sim.semantics.sparse_factors import Select, selecting
 
 if TYPE_CHECKING:
-    from pyptx_sim.products import WarpgroupProduct
+    from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
 
 _INTEGERS = ("s8", "u8")
 

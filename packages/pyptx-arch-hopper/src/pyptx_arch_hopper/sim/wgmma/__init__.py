@@ -1,0 +1,1 @@
+"""Products of warpgroups: `wgmma`, and what orders it and its registers."""

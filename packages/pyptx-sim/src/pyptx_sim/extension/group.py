@@ -1,0 +1,34 @@
+"""Groups of asynchronous operations, by which threads wait for what they have issued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["WARPGROUP", "GroupKind"]
+
+WARPGROUP: Final = 4
+"""Warps of a warpgroup; the first one's number in its CTA is a multiple of it. Manual: "Warpgroup"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupKind:
+    """A kind of groups; each thread has its own of every kind. Manual: "Async-group mechanism".
+
+    `name` and `operations` ("products (wgmma)") are for messages; a thread that ends without having waited breaks the
+    rule `unfinished`. `issued_by` is who issues one operation together: a `lane`, or the four warps of a `warpgroup`.
+    A wait lets the lanes that wait know of what their `warp` has issued, or only of what these `lanes` have issued
+    themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has to be so far.
+    """
+
+    name: str
+    operations: str
+    unfinished: str
+    issued_by: Literal["lane", "warpgroup"] = "lane"
+    tells: Literal["warp", "lanes"] = "warp"
+    reads: bool = False
+
+    @property
+    def together(self) -> int:
+        """How many warps issue an operation as one."""
+        return WARPGROUP if self.issued_by == "warpgroup" else 1
