@@ -7,6 +7,7 @@ name and a `load()` that is called when a program is first run; it returns an `E
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, rules, step_of
 from pyptx_sim.extension.rule import Rule, Severity
+from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Judge, Step
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Judge",
     "Rule",
     "Severity",
+    "Stall",
     "Step",
     "extensions",
     "meaning_of",

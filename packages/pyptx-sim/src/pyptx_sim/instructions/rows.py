@@ -20,7 +20,6 @@ from pyptx_sim.instructions import (
     moves,
     multimem,
     regions,
-    register_deals,
     stack,
     tensor_map,
     transfers,
@@ -78,7 +77,6 @@ def _order() -> Iterator[Step]:
     yield from [Step(opcode=opcode, end=barriers.compile_barrier, converges="") for opcode in ("bar", "barrier")]
     yield Step(opcode="bar.warp", compile=barriers.compile_warp_sync, converges="lanes")
     yield from _alike("fence membar", barriers.compile_fence)
-    yield Step(opcode="setmaxnreg", end=register_deals.compile_deal, converges="warp", waits=True)
     yield from [
         Step(opcode=f"mbarrier.{name}", compile=mbarriers.compile_mbarrier, signals=name in mbarriers.SIGNALS)
         for name in mbarriers.NAMES

@@ -39,8 +39,8 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
 
 def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
     machine = wave.machine
-    if wave.strands.state[strand] == State.REGISTERS:
-        return "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
+    if wave.strands.state[strand] == State.STALLED:
+        return wave.stall_at(int(wave.strands.key[strand])).hint
     later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
     if spinning and later:
         return (
@@ -75,10 +75,9 @@ def reason(wave: Wave, strand: int) -> str:
         State.CLUSTER: wave.clusters.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
-    pool = wave.register_pool()
-    if pool is not None:
-        reasons[State.REGISTERS] = pool.describe
     state = State(int(wave.strands.state[strand]))
+    if state == State.STALLED:
+        return wave.stall_at(int(wave.strands.key[strand])).describe(strand)
     if state in reasons:
         return reasons[state](strand)
     return describe_wait(wave, strand) or _OTHERWISE.get(state, "spins")

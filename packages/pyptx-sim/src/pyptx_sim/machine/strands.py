@@ -29,7 +29,7 @@ class State(IntEnum):
     DEAD = 4  # has exited, or was merged into another strand
     MBARRIER = 5  # waits at an mbarrier, and may be told "not yet"
     WARPGROUP = 6  # waits for the other warps of its warpgroup
-    REGISTERS = 7  # waits for registers of its CTA's pool
+    STALLED = 7  # waits for what an extension brought: `key` tells what (`Wave.stall`)
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run")

@@ -19,9 +19,8 @@ def finish(wave: Wave) -> None:
         wave.machine.observers.wave_ended()
     if not wave.machine.checked:
         return
-    pool = wave.register_pool()
-    if pool is not None and not len(wave.strands.alive()):
-        pool.finish()
+    for end in wave.endings:
+        end()
     for kind, groups in wave.groups.items():
         waited = groups.read if kind.reads else groups.done
         open_ = (groups.issued > waited) & wave.geometry.threads & ~wave.live

@@ -9,16 +9,15 @@ import numpy as np
 from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
-from pyptx_sim.machine.register_pool import RegisterPool
 from pyptx_sim.machine.specials import Specials
-from pyptx_sim.machine.strands import Strands
+from pyptx_sim.machine.strands import State, Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension import GroupKind, Stall
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.engine import Engine
     from pyptx_sim.machine.frames import Frames
@@ -37,14 +36,15 @@ class Wave:
     `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only
     some lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have.
     `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
-    ones), `progress` with every barrier and exit.
+    ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run.
     """
 
     __slots__ = (
         "_parts",
-        "_pool",
+        "_stalls",
         "barriers",
         "clusters",
+        "endings",
         "engine",
         "exited",
         "frames",
@@ -91,7 +91,8 @@ class Wave:
         self.mbarriers = Mbarriers()
         self.groups: dict[GroupKind, Groups] = {}
         self._parts: dict[Callable[[Wave], object], object] = {}
-        self._pool: RegisterPool | None = None
+        self._stalls: list[Stall] = []
+        self.endings: list[Callable[[], None]] = []
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
@@ -174,12 +175,30 @@ class Wave:
             known = self.groups[kind] = Groups(self.height)
         return known
 
-    def register_pool(self) -> RegisterPool | None:
-        """Return who owns how many registers; None where ptxas does not know, and drops `setmaxnreg`."""
-        first = self.machine.program.registers
-        if self._pool is None and first is not None:
-            self._pool = RegisterPool(self, first)
-        return self._pool
+    def stall(self, ids: IntArray, on: Stall) -> None:
+        """Let strands wait until somebody resumes them."""
+        if on not in self._stalls:
+            self._stalls.append(on)
+        self.strands.state[ids] = State.STALLED
+        self.strands.site[ids] = self.pc
+        self.strands.key[ids] = self._stalls.index(on)
+
+    def stalled(self, on: Stall) -> IntArray:
+        """Return the strands that wait for something."""
+        if on not in self._stalls:
+            return np.zeros(0, np.int64)
+        strands = self.strands
+        return np.flatnonzero((strands.state == State.STALLED) & (strands.key == self._stalls.index(on)))
+
+    def resume(self, ids: IntArray) -> None:
+        """Let strands that have waited go on."""
+        self.strands.state[ids] = State.READY
+        self.strands.key[ids] = -1
+        self.progress += 1
+
+    def stall_at(self, key: int) -> Stall:
+        """Return what a strand with this key waits for."""
+        return self._stalls[key]
 
     def part(self, make: Callable[[Wave], T]) -> T:
         """Return what `make(wave)` makes: once for each wave, when it is first asked for."""

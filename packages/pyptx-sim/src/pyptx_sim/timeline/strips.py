@@ -194,8 +194,8 @@ class Strips:
             return f"waiting at {mbarriers.name(key)}, phase {mbarriers.phase(key)}"
         if state == State.BARRIER:
             return f"{self._plain(pc)} {key % PER_CTA}"
-        if state == State.REGISTERS:
-            return f"waits for registers at {self._plain(pc)}"
+        if state == State.STALLED:
+            return f"waits for {self.wave.stall_at(key).name} at {self._plain(pc)}"
         if state == State.WARPGROUP:
             return f"warps meet at {self._places.operation(pc)}"
         return f"lanes meet at {self._plain(pc)}" if state == State.GATE else self._plain(pc)

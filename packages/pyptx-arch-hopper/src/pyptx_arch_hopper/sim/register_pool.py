@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -20,15 +19,25 @@ if TYPE_CHECKING:
 _WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
 
 
-class RegisterPool:
-    """The registers of one wave; `first` is how many each thread begins with."""
+def pool_of(wave: Wave) -> RegisterPool | None:
+    """Return who owns how many registers; None where ptxas does not know, and drops `setmaxnreg`."""
+    return None if wave.machine.program.registers is None else wave.part(RegisterPool)
 
-    def __init__(self, wave: Wave, first: int) -> None:
+
+class RegisterPool:
+    """The registers of one wave."""
+
+    name = "registers"
+    hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
+
+    def __init__(self, wave: Wave) -> None:
         """Begin with empty pools: the warps own all."""
         self._wave = wave
-        self._owned: IntArray = np.full(wave.height, first, np.int64)
+        self._owned: IntArray = np.full(wave.height, wave.machine.program.registers or 0, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
         self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
+        self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
+        wave.endings.append(self.finish)
 
     def give(self, ids: IntArray, count: int) -> None:
         """Let the warps of strands `ids` keep `count` registers a thread, and hand the others to whoever waits."""
@@ -42,14 +51,12 @@ class RegisterPool:
 
     def take(self, ids: IntArray, count: int) -> None:
         """Let strands `ids` wait until their warps have `count` registers a thread."""
-        strands = self._wave.strands
-        for strand, warp in zip(ids.tolist(), self._begin(ids, count), strict=True):
+        for strand, warp in zip(ids, self._begin(ids, count), strict=True):
             if self._owned[warp] > count:
                 self._undefined(warp, f"asks for {count} registers", "at most")
                 continue
-            strands.state[strand] = State.REGISTERS
-            strands.site[strand] = self._wave.pc
-            strands.key[strand] = count
+            self._wanted[warp] = count
+            self._wave.stall(strand[None], self)
         self._serve()
 
     def _begin(self, ids: IntArray, count: int) -> list[int]:
@@ -73,25 +80,24 @@ class RegisterPool:
 
     def _serve(self) -> None:
         """Let go on, in the order of the warps, who waits for what the pools have."""
-        strands, cta = self._wave.strands, self._wave.geometry.cta
-        for strand in np.flatnonzero(strands.state == State.REGISTERS).tolist():
-            warp, count = int(strands.warp[strand]), int(strands.key[strand])
+        cta = self._wave.geometry.cta
+        for strand in self._wave.stalled(self):
+            warp = int(self._wave.strands.warp[strand])
+            count = self._wanted[warp]
             missing = self._missing(warp, count)
             if missing > self._free[cta[warp]]:
                 continue
             self._free[cta[warp]] -= missing
             self._owned[warp] = count
-            strands.state[strand] = State.READY
-            strands.key[strand] = -1
-            self._wave.progress += 1
+            self._wave.resume(strand[None])
 
     def _missing(self, warp: int, count: int) -> int:
         return int(count - self._owned[warp]) * WARP
 
     def describe(self, strand: int) -> str:
         """Return what a waiting strand lacks, with what the pool of its CTA has and the warps own."""
-        strands, cta = self._wave.strands, self._wave.geometry.cta
-        warp, count = int(strands.warp[strand]), int(strands.key[strand])
+        cta, warp = self._wave.geometry.cta, int(self._wave.strands.warp[strand])
+        count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
         shares = [f"{np.count_nonzero(owned == each)} warps of {each} a thread" for each in np.unique(owned).tolist()]
         return (
@@ -102,6 +108,8 @@ class RegisterPool:
 
     def finish(self) -> None:
         """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
+        if len(self._wave.strands.alive()):
+            return  # a deadlock, which says more
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:

@@ -1,9 +1,11 @@
-"""`setmaxnreg`. Manual: "setmaxnreg"."""
+"""`setmaxnreg`: registers that warps hand to each other. Manual: "setmaxnreg"."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyptx_arch_hopper.sim.register_pool import pool_of
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions.barriers import compile_gate
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
         if wave.machine.observers.active:
             for warps, masks in gate.meetings(wave, group.lanes):
                 wave.machine.observers.warp_sync(warps, masks, wave.pc)
-        pool = wave.register_pool()
+        pool = pool_of(wave)
         if pool is None:
             return following
         wave.strands.block[group.ids] = following
@@ -34,3 +36,6 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
         return None
 
     return deal
+
+
+STEPS: Final = (Step(opcode="setmaxnreg", end=compile_deal, converges="warp", waits=True),)
