@@ -4,9 +4,10 @@ A checker is made once per run by a factory, gets a `RunView` and then events in
 `RunView.report`. Positions are `pc`s: indices into the program's instruction list; `RunView.site(pc)` makes them lines.
 
 Offsets are flat byte offsets in the arena of the space: `"global"` one arena for the whole launch, `"shared"` one
-arena in which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`; the other spaces are constant or a thread's
-own. Warps are numbered over the warps that run together (a wave); `wave_started` comes before each wave. A release is
-told as a `fence` in front of the access, an acquire as one behind it.
+arena in which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`, and one for each space that an extension
+brings; the other spaces are constant or a thread's own. Warps are numbered over the warps that run together (a wave);
+`wave_started` comes before each wave. A release is told as a `fence` in front of the access, an acquire as one behind
+it.
 
 Where an event names `warps` and `masks`, it is of the lanes in row i of `masks`, bool `[n, 32]`, of `warps[i]`; no warp
 is named twice.
@@ -22,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension import GroupKind, Proxy
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
 # `.volatile`, `.relaxed`, `.release` or `.mmio`), "strong-read" every `ld` that is `.volatile`, `.relaxed`, `.acquire`
 # or `.mmio`. Manual: "Memory Consistency Model".
 AccessKind: TypeAlias = Literal["read", "write", "atomic", "strong-read"]
-Space: TypeAlias = Literal["global", "shared"]
+Space: TypeAlias = str
+"""The name of a memory: `"global"`, `"shared"`, or that of a `pyptx_sim.extension.Space`."""
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -59,13 +61,13 @@ class Work:
     Of what a warpgroup issues, `warps[i]` is the first of the four warps that issue number i together.
 
     `ticket` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
-    `proxy`: it goes through the async proxy.
+    `proxy` is the way by which it reaches memory, None for the generic one.
     """
 
     ticket: int
     pc: int
     kind: GroupKind | None
-    proxy: bool
+    proxy: Proxy | None
     warps: Offsets
     lanes: Offsets
     groups: Offsets
@@ -184,8 +186,8 @@ class Observer:
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """See `fence.mbarrier_init` executed."""
 
-    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """See a fence between the generic and the async proxy executed."""
+    def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """See a fence between the generic proxy and another one executed."""
 
     def map_released(self, warps: Offsets, masks: Masks) -> None:
         """See lanes release what they know to the proxy of tensor maps."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.agents import Seen
     from pyptx_sim.checks.clocks import WarpClocks
     from pyptx_sim.checks.phases import Phases
+    from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 _WIDEST = 16
@@ -89,7 +90,7 @@ class AsyncRaces:
         self._clocks = clocks
         self._report = report
         self._marks: dict[Space, _Marks] = {}
-        self._proxies: dict[Space, Columns] = {}  # what the async proxy has been shown
+        self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
         self.agents = Agents(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
@@ -155,22 +156,22 @@ class AsyncRaces:
             over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
         return f": the wait at PTX line {self._view.line(seen.pc)} returned at once: {over}"
 
-    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """Let the async proxy see what the lanes know of the generic one."""
+    def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """Let a proxy see what the lanes know of the generic one."""
         for space in spaces:
-            self._clocks.show(self._proxy(space), warps, masks)
+            self._clocks.show(self._shown(proxy, space), warps, masks)
 
-    def _proxy(self, space: Space) -> Columns:
-        seen = self._proxies.get(space)
+    def _shown(self, proxy: Proxy, space: Space) -> Columns:
+        seen = self._proxies.get((proxy, space))
         if seen is None:
-            seen = self._proxies[space] = Columns(self._clocks)
+            seen = self._proxies[proxy, space] = Columns(self._clocks)
         return seen
 
     def unfenced(
-        self, space: Space, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]
+        self, proxy: Proxy, space: Space, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether, by what is known in `rows`, the async proxy does not see what others did."""
-        seen = self._proxy(space)  # may widen what is known
+        """Tell for each entry whether, by what is known in `rows`, a proxy does not see what others did."""
+        seen = self._shown(proxy, space)  # may widen what is known
         return ~seen.hold(self._clocks.known, rows, others, lanes, times)
 
     def last_writers(self, touch: Touch) -> list[tuple[int, int]]:

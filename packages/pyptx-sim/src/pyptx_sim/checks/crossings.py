@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony import AsyncRaces, Report
     from pyptx_sim.checks.clocks import Known, WarpClocks
     from pyptx_sim.checks.shadow import Shadow, Table
+    from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
     class Ordered(Protocol):
@@ -42,7 +43,7 @@ class Crossings:
         # By place and a warp of another block: lane, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
-        self._shown: set[tuple[int, int, int]] = set()  # mbarriers that the async proxy sees, for a warp and lane
+        self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
         self._inits: Columns | None = None  # what fence.mbarrier_init told
 
     def next_wave(self) -> None:
@@ -132,15 +133,15 @@ class Crossings:
             return
         others = last[:, WARP].astype(np.int64) - first_warp
         here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
-        if not work.proxy or not len(here):
+        if work.proxy is None or not len(here):
             return
         lanes = last[here, LANE]
-        bad = here[self._work.unfenced(touch.space, rows[here], others[here], lanes, last[here, TIME])]
+        bad = here[self._work.unfenced(work.proxy, touch.space, rows[here], others[here], lanes, last[here, TIME])]
         if len(bad):
-            message = does + "no fence lets the async proxy see it"
+            message = f"{does}no fence lets the {work.proxy.name} proxy see it"
             first = int(bad[0])
             pc = int(last[first, PC])
-            self._tell("missing-proxy-fence", message, work.pc, touch.space, shadow, at, warps, first, pc)
+            self._tell(work.proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
 
     def _tell(
         self,
@@ -210,9 +211,10 @@ class Crossings:
         self._made.pop(place, None)
 
     def signalled(self, work: Work) -> None:
-        """Report work whose mbarrier was initialised without a fence that lets the async proxy see it."""
+        """Report work whose mbarrier was initialised without a fence that lets its proxy see it."""
+        proxy = work.proxy
         for touch in work.touches:
-            if touch.barriers is None or not work.proxy:
+            if touch.barriers is None or proxy is None:
                 continue
             threads = {*zip(touch.barriers.tolist(), work.warps.tolist(), work.lanes.tolist(), strict=True)}
             for place, warp, lane in sorted(threads - self._shown):
@@ -220,17 +222,17 @@ class Crossings:
                 if made is None:
                     continue
                 other_pc = made[3]
-                if not self._async_unseen(self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+                if not self._unseen(proxy, self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
                     self._shown.add((place, warp, lane))
                 else:
                     where = self._view.describe("shared", place)
                     message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
-                    told = f"{name_of(self._view, warp)} {message} no fence lets the async proxy see it"
-                    self._report("missing-proxy-fence", told, work.pc, other_pc)
+                    told = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
+                    self._report(proxy.unfenced, told, work.pc, other_pc)
 
-    def _async_unseen(self, row: Offsets, maker: int, lane: int, time: int) -> bool:
+    def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lane: int, time: int) -> bool:
         entry = (np.array([maker]), np.array([lane]), np.array([time]))
-        unfenced = bool(self._work.unfenced("shared", row, *entry)[0])
+        unfenced = bool(self._work.unfenced(proxy, "shared", row, *entry)[0])
         return unfenced and (self._inits is None or not self._inits.hold(self._clocks.known, row, *entry)[0])
 
     def arrived(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:

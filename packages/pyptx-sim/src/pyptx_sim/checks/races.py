@@ -1,4 +1,4 @@
-"""The race checker for shared and global memory.
+"""The race checker, for shared and global memory and whatever else threads share.
 
 Two accesses to the same bytes race when at least one of them writes, not both are strong (atomics, and loads and stores
 that are volatile, relaxed, acquire or release), and neither happens before the other (manual: "Memory Consistency
@@ -32,7 +32,7 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 
@@ -41,7 +41,7 @@ _STRONG = frozenset({"atomic", "strong-read"})
 
 
 class RaceChecker(Observer):
-    """Reports `shared-race`, `global-race` and `lane-race`."""
+    """Reports races of warps, of lanes, and of asynchronous work with them."""
 
     def __init__(self, view: RunView) -> None:
         """Watch the run behind `view`."""
@@ -63,14 +63,14 @@ class RaceChecker(Observer):
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
-        """Forget shared memory and the old warps; global memory stays, written by warps of an earlier wave."""
+        """Forget memories of blocks and the old warps; global memory stays, written by warps of an earlier wave."""
         self._first_warp += self._view.warps
         parts = (self._clocks, self._messages, self._phases, self._work, self._crossings, self._maps, self._objects)
         for part in parts:
             part.next_wave()
-        shared = self._shadows.get("shared")
-        if shared is not None:
-            shared.clear()
+        for space, shadow in self._shadows.items():
+            if space != "global":
+                shadow.clear()
 
     def barrier(self, warps: Offsets, masks: Masks, meetings: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
         """Order everything before each barrier before everything behind it."""
@@ -116,9 +116,9 @@ class RaceChecker(Observer):
         """Let relaxed arrivals tell of initialised mbarriers."""
         self._crossings.init_fence(warps, masks)
 
-    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """Let the async proxy see what the lanes know."""
-        self._work.proxy_fence(warps, masks, spaces)
+    def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """Let a proxy see what the lanes know."""
+        self._work.proxy_fence(proxy, warps, masks, spaces)
 
     def map_released(self, warps: Offsets, masks: Masks) -> None:
         """Let the proxy of tensor maps see what the lanes know."""
@@ -166,7 +166,7 @@ class RaceChecker(Observer):
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge one instruction's accesses against the shadow, then enter them."""
-        if space not in {"shared", "global"} or not len(offsets):
+        if not len(offsets):
             return
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)

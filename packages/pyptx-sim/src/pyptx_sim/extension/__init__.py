@@ -7,10 +7,12 @@ name and a `load()` that is called when a program is first run; it returns an `E
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, rules, step_of
 from pyptx_sim.extension.rule import Rule, Severity
+from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Judge, Step
 
 __all__ = [
+    "ASYNC",
     "VERSION",
     "WARPGROUP",
     "Claims",
@@ -18,8 +20,10 @@ __all__ = [
     "Extension",
     "GroupKind",
     "Judge",
+    "Proxy",
     "Rule",
     "Severity",
+    "Space",
     "Stall",
     "Step",
     "extensions",

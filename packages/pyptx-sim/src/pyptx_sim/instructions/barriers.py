@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import SimulationError
+from pyptx_sim.extension import ASYNC
 from pyptx_sim.instructions.tensor_map import map_fence
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.barriers import PER_CTA
@@ -263,7 +264,7 @@ def _proxy_fence(opcode: tuple[str, ...]) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if wave.machine.observers.active:
-            wave.machine.observers.proxy_fence(*lanes.by_warp(), spaces)
+            wave.machine.observers.proxy_fence(ASYNC, *lanes.by_warp(), spaces)
 
     return step
 

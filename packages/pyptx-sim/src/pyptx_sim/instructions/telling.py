@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.extension import ASYNC
 from pyptx_sim.machine.groups import COPY
 from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.tensor_maps import SIZE
 from pyptx_sim.observer import Touch, Work
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.machine.bulk import BulkCopy, Elements
     from pyptx_sim.machine.copies import Copies
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.remote_stores import RemoteStores
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Space
     from pyptx_sim.operation import Mask
 
 _PIECE = 16  # bytes: swizzles move nothing smaller, but for one
@@ -77,7 +77,7 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None
     touches = tuple(touch for touch in touches if len(touch.offsets))
     if map_at is not None:
         touches += (_map_touch(map_at, copy.barriers[0] if copy.barriers else None),)
-    tell(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
+    tell(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=ASYNC)
 
 
 def _map_touch(at: int, barrier: int | None) -> Touch:
@@ -94,7 +94,7 @@ def tell(
     threads: tuple[IntArray, IntArray, IntArray],
     touches: tuple[Touch, ...],
     *,
-    proxy: bool = False,
+    proxy: Proxy | None = None,
 ) -> None:
     """Tell of work by `threads`: their warps, lanes and groups."""
     warps, lanes, groups = threads
@@ -115,5 +115,4 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
         pieces = np.unique(offsets // _WORD) * _WORD
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
-    space = cast("Space", side.space)
-    return Touch(space, writes, pieces, size, owners, barriers, atomic, panel=side.panel if writes else None)
+    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, panel=side.panel if writes else None)

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import AccessKind, Space
+    from pyptx_sim.observer import AccessKind
     from pyptx_sim.operation import Array, Mask
 
 _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "const", "param")}
-_OBSERVED: dict[str, Space] = {"global": "global", "shared": "shared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class Access:
         machine = wave.machine
         if self.kind != "write":
             self.check_initialised(wave, lanes, memory, places)
-        if not machine.observers.active or memory.space not in _OBSERVED:
+        if not machine.observers.active or not memory.observed:
             return
         positions, columns = lanes.active if places.positions is None else (places.positions, places.columns)
         offsets = places.offsets
@@ -126,9 +125,7 @@ class Access:
         if self.strong:
             kind = "strong-read" if kind == "read" else "atomic"
         assert columns is not None  # noqa: S101 - positions and columns come together
-        machine.observers.access(
-            _OBSERVED[memory.space], kind, offsets, self.size, lanes.warps(positions), columns, wave.pc
-        )
+        machine.observers.access(memory.space, kind, offsets, self.size, lanes.warps(positions), columns, wave.pc)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
         """Report what is read and was never written."""

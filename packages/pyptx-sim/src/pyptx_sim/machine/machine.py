@@ -100,8 +100,11 @@ class Machine:
         return self.ctas_per_wave * self.launch.warps_per_cta
 
     def arena(self, space: Space) -> Arena:
-        """Return the storage of the global or the shared space."""
-        return self._shared if space == "shared" else self.memories[space].arena
+        """Return the storage of a space: of one that an extension brings, that of the wave that runs."""
+        if space == "shared":
+            return self._shared
+        memories = self.memories if self._latest is None else self._latest.memories
+        return memories[space].arena
 
     def describe(self, space: Space, offset: int) -> str:
         """Return where an offset of an arena lies, in the user's words."""

@@ -27,6 +27,8 @@ class Memory(Protocol):
 
     space: str
     arena: Arena
+    observed: bool
+    """Whether others may reach the same bytes, so that observers hear of accesses."""
 
     def holds(self, low: int, high: int) -> bool:
         """Tell quickly whether `[low, high)` lies wholly in one valid region; False may still be fine."""
@@ -60,6 +62,7 @@ class FlatMemory:
         """Serve `arena`, whose offsets are the addresses; valid is what `buffers` hold."""
         self.space = space
         self.arena = arena
+        self.observed = space == "global"
         self.buffers = buffers
 
     def holds(self, low: int, high: int) -> bool:
@@ -94,6 +97,7 @@ class SharedMemory:
     """
 
     space = "shared"
+    observed = True
 
     def __init__(
         self,
@@ -178,6 +182,7 @@ class LocalMemory:
     """The stacks of all threads of a wave, `stride` bytes apart. Manual: "Local State Space"."""
 
     space = "local"
+    observed = False
 
     def __init__(self, arena: Arena, stride: int, height: int) -> None:
         """Serve `height` warps of 32 threads."""

@@ -11,7 +11,7 @@ from pyptx_sim.machine.lanes import united
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.observer import AccessKind, Masks, Observer, Space, Work
 
@@ -98,10 +98,10 @@ class Observers:
         for observer in self._observers:
             observer.init_fence(warps, masks)
 
-    def proxy_fence(self, warps: IntArray, masks: Masks, spaces: tuple[Space, ...]) -> None:
+    def proxy_fence(self, proxy: Proxy, warps: IntArray, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Tell of a fence between proxies."""
         for observer in self._observers:
-            observer.proxy_fence(warps, masks, spaces)
+            observer.proxy_fence(proxy, warps, masks, spaces)
 
     def map_released(self, warps: IntArray, masks: Masks) -> None:
         """Tell of a release to the proxy of tensor maps."""

@@ -17,7 +17,7 @@ from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import GroupKind, Stall
+    from pyptx_sim.extension import GroupKind, Space, Stall
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.engine import Engine
     from pyptx_sim.machine.frames import Frames
@@ -173,6 +173,13 @@ class Wave:
         known = self.groups.get(kind)
         if known is None:
             known = self.groups[kind] = Groups(self.height)
+        return known
+
+    def memory(self, space: Space) -> Memory:
+        """Return a memory that an extension brings."""
+        known = self.memories.get(space.name)
+        if known is None:
+            known = self.memories[space.name] = space.make(self)
         return known
 
     def stall(self, ids: IntArray, on: Stall) -> None:

@@ -21,7 +21,7 @@ from pyptx_arch_hopper.sim.wgmma.described import (
 from pyptx_arch_hopper.sim.wgmma.numerics import selection, sum_of, width_of
 from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
-from pyptx_sim.extension import Claims
+from pyptx_sim.extension import ASYNC, Claims
 from pyptx_sim.instructions.async_copy import commit, wait
 from pyptx_sim.instructions.claims import judge_of
 from pyptx_sim.instructions.telling import tell
@@ -260,7 +260,7 @@ def _tell(wave: Wave, products: Products, ticket: int) -> None:
             Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, panel=panel)
         )
     lanes = np.zeros(len(products), np.int64)
-    tell(wave, ticket, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
+    tell(wave, ticket, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=ASYNC)
 
 
 # --- the order of registers ---------------------------------------------------------------------
