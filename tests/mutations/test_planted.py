@@ -10,7 +10,7 @@ import pytest
 from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
 from pyptx_sim.extension import rules
-from pyptx_sim.mutations import OPERATORS, mutants
+from pyptx_sim.mutations import mutants, mutations
 
 from .planted import PLANTED, Planted
 from .subjects import SUBJECTS
@@ -41,7 +41,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
 def planted(row: Planted) -> Mutant:
     """Return the mutant that a row names."""
     subject = SUBJECTS[row.subject]
-    (operator,) = (operator for operator in OPERATORS if operator.name == row.operator)
+    (operator,) = (operator for operator in mutations() if operator.name == row.operator)
     found = [mutant for mutant in mutants(subject.module, (operator,)) if mutant.line == subject.marks[row.at]]
     return found[row.number]
 

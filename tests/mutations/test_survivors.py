@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyptx_sim.mutations import OPERATORS, mutants, survey
+from pyptx_sim.mutations import mutants, mutations, survey
 
 from .subjects import SUBJECTS
 from .survivors import SURVIVORS, Survivor
@@ -48,7 +48,7 @@ def test_a_mutant_is_found_or_gives_wrong_numbers_or_stands_in_the_list(name: st
 
 @pytest.mark.parametrize("row", SURVIVORS, ids=lambda row: f"{row.operator}, {row.code}")
 def test_a_row_of_the_list_speaks_of_mutants(row: Survivor) -> None:
-    (operator,) = (operator for operator in OPERATORS if operator.name == row.operator)
+    (operator,) = (operator for operator in mutations() if operator.name == row.operator)
     names = row.subjects or tuple(SUBJECTS)
     spoken = [
         name for name in names if any(row.speaks_of(name, m) for m in mutants(SUBJECTS[name].module, (operator,)))

@@ -9,7 +9,7 @@ import pytest
 
 from pyptx_ir.syntax import emit, parse
 from pyptx_sim import Result, run
-from pyptx_sim.mutations import OPERATORS, Mutant, Operator, mutants, survey
+from pyptx_sim.mutations import Mutant, Mutation, mutants, mutations, survey
 from pyptx_sim.mutations import edits as change
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ MODULE = parse(TEXT)
 
 
 def of(name: str) -> list[Mutant]:
-    return list(mutants(MODULE, [operator for operator in OPERATORS if operator.name == name]))
+    return list(mutants(MODULE, [operator for operator in mutations() if operator.name == name]))
 
 
 def trial(module: Module) -> Result:
@@ -111,20 +111,20 @@ def test_a_survey_says_what_became_of_a_mutant(operator: str, outcome: str, rule
 
 
 def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
-    halved = Operator("halve", ("sub",), change.add(1, 1), "another thread's word")
-    turned = Operator("turn", ("bra",), change.drop, "nothing")
-    endless = Operator("repeat", ("mbarrier.try_wait",), change.drop, "the predicate stays")
+    halved = Mutation("halve", ("sub",), change.add(1, 1), "another thread's word")
+    turned = Mutation("turn", ("bra",), change.drop, "nothing")
+    endless = Mutation("repeat", ("mbarrier.try_wait",), change.drop, "the predicate stays")
     verdicts = survey(mutants(MODULE, [halved, turned, endless]), trial)
     kinds = {verdict.mutant.operator.name: verdict.outcome for verdict in verdicts}
     assert kinds["halve"] == "found"
-    wrong = Operator("double", ("mul.wide",), change.scale(2, 0, 1), "all to one word")
+    wrong = Mutation("double", ("mul.wide",), change.scale(2, 0, 1), "all to one word")
     assert survey(mutants(MODULE, [wrong]), trial)[0].outcome == "found"
-    swapped = Operator("swap", ("sub",), change.add(1, -1, 0), "one word to the left")
+    swapped = Mutation("swap", ("sub",), change.add(1, -1, 0), "one word to the left")
     assert [verdict.outcome for verdict in survey(mutants(MODULE, [swapped]), trial)] == ["found", "survived"]
 
 
 def test_an_operator_applies_by_its_opcodes() -> None:
-    one = Operator("one", ("mbarrier.try_wait|test_wait", "bar.*.aligned"), change.drop, "", having="parity|aligned")
+    one = Mutation("one", ("mbarrier.try_wait|test_wait", "bar.*.aligned"), change.drop, "", having="parity|aligned")
     given = (
         "mbarrier.try_wait.parity.b64",
         "mbarrier.try_wait.b64",
@@ -136,5 +136,5 @@ def test_an_operator_applies_by_its_opcodes() -> None:
 
 
 def test_every_operator_has_a_name_of_its_own_and_says_what_it_breaks() -> None:
-    assert len({operator.name for operator in OPERATORS}) == len(OPERATORS)
-    assert all(operator.breaks and operator.opcodes for operator in OPERATORS)
+    assert len({operator.name for operator in mutations()}) == len(mutations())
+    assert all(operator.breaks and operator.opcodes for operator in mutations())

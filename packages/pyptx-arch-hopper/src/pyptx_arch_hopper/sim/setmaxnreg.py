@@ -38,4 +38,4 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
     return deal
 
 
-STEPS: Final = (Step(opcode="setmaxnreg", end=compile_deal, converges="warp", waits=True),)
+STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_deal, converges="warp", waits=True),)

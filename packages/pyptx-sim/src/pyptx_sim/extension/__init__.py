@@ -5,11 +5,12 @@ name and a `load()` that is called when a program is first run; it returns an `E
 """
 
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
-from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, rules, step_of
+from pyptx_sim.extension.mutation import Mutation
+from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, mutations, rules, step_of
 from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
-from pyptx_sim.extension.step import Claims, Converges, Judge, Step
+from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
 
 __all__ = [
     "ASYNC",
@@ -17,9 +18,11 @@ __all__ = [
     "WARPGROUP",
     "Claims",
     "Converges",
+    "Effect",
     "Extension",
     "GroupKind",
     "Judge",
+    "Mutation",
     "Proxy",
     "Rule",
     "Severity",
@@ -28,6 +31,7 @@ __all__ = [
     "Step",
     "extensions",
     "meaning_of",
+    "mutations",
     "rules",
     "step_of",
 ]

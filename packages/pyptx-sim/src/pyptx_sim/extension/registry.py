@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Semantics
+    from pyptx_sim.extension.mutation import Mutation
     from pyptx_sim.extension.rule import Rule
 
 
@@ -29,6 +30,7 @@ class Extension:
     version: int
     steps: tuple[Step, ...] = ()
     rules: tuple[Rule, ...] = ()
+    mutations: tuple[Mutation, ...] = ()
 
 
 @until_plugins_change(maxsize=1)
@@ -57,6 +59,13 @@ def extensions() -> Mapping[str, Extension]:
 def rules() -> Mapping[str, Rule]:
     """Return what runs may find, by name."""
     return _unique("rule", lambda extension: {rule.name: rule for rule in extension.rules})
+
+
+@until_plugins_change(maxsize=1)
+def mutations() -> tuple[Mutation, ...]:
+    """Return the kinds of faults that are planted into kernels."""
+    found = _unique("mutation", lambda extension: {mutation.name: mutation for mutation in extension.mutations})
+    return tuple(found.values())
 
 
 @until_plugins_change(maxsize=1)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
 
-__all__ = ["Claims", "Converges", "Judge", "Step"]
+__all__ = ["Claims", "Converges", "Effect", "Judge", "Step"]
 
+Effect: TypeAlias = Literal["none", "access", "issue", "order", "control"]
 Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 
 
@@ -49,6 +50,9 @@ class Step:
     its place `end(operands, following)` returns what ends a basic block: it moves the lanes on, to the block
     `following` or elsewhere, or lets them wait.
 
+    `effect` is what it does beyond its registers: nothing, it accesses memory, it issues or groups work that does so
+    later, it orders or waits for what others do, or it says what is executed next.
+
     `converges` says who has to stand at it together before it is executed: the `lanes` of a warp that its last operand
     names, the whole `warp`, all warps of a `warpgroup`, or nobody. None leaves it to the modifiers `.sync` and
     `.aligned`, which ask for the lanes of a `membermask` where the instruction has one, else for the whole warp.
@@ -57,6 +61,7 @@ class Step:
     """
 
     opcode: str
+    effect: Effect
     compile: Callable[[Operands], Action] | None = None
     end: Callable[[Operands, int], Terminator] | None = None
     converges: Converges | None = None

@@ -5,9 +5,9 @@ and says of each whether it was found, gave wrong numbers, or survived. A surviv
 or a hole in what watches: the trial's data, its schedules, or a rule of the simulator.
 """
 
+from pyptx_sim.extension import Mutation, mutations
 from pyptx_sim.mutations.altered import Altered
 from pyptx_sim.mutations.mutant import Mutant, mutants
-from pyptx_sim.mutations.operators import OPERATORS, Operator
 from pyptx_sim.mutations.survey import Outcome, Verdict, survey
 
-__all__ = ["OPERATORS", "Altered", "Mutant", "Operator", "Outcome", "Verdict", "mutants", "survey"]
+__all__ = ["Altered", "Mutant", "Mutation", "Outcome", "Verdict", "mutants", "mutations", "survey"]

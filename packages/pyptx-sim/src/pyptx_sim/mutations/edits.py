@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import evolve
 from pyptx_ir.syntax.nodes import Empty, Instruction
 from pyptx_ir.syntax.operands import Address, Immediate, Pair, Register, Symbol, TensorAddress, Vector
+from pyptx_sim.extension import step_of
 from pyptx_sim.program.constants import parse_literal
 
 if TYPE_CHECKING:
@@ -118,14 +119,19 @@ def sooner(site: Site) -> Iterator[Change]:
         before = site.body[at - 1]
         if not isinstance(before, Instruction) or before.opcode[0] in _STAYS or _feeds(before, site.instruction):
             break
-        passed |= before.opcode[0] in _ACCESSES
+        passed |= _reaches_memory(before)
         at -= 1
     if passed:
         yield _moved_up(site, at)
 
 
 _STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
-_ACCESSES = frozenset({"ld", "st", "ldmatrix", "stmatrix", "wgmma", "cp"})
+
+
+def _reaches_memory(node: Instruction) -> bool:
+    """Tell whether an instruction accesses memory, or issues or orders work that does."""
+    step = step_of(node.opcode)
+    return step is not None and step.effect in {"access", "issue"}
 
 
 def _feeds(first: Instruction, second: Instruction) -> bool:

@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import spell
-from pyptx_sim.mutations.operators import OPERATORS
+from pyptx_sim.extension import mutations
 from pyptx_sim.mutations.sites import Change, sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pyptx_ir.syntax.nodes import Module
-    from pyptx_sim.mutations.operators import Operator
+    from pyptx_sim.extension import Mutation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Mutant:
     line where it was. `after` is what stands there now. `make` makes the module.
     """
 
-    operator: Operator
+    operator: Mutation
     line: int
     before: str
     after: str
@@ -41,13 +41,13 @@ class Mutant:
         return f"{self.operator.name}, line {self.line}: {self.before} -> {self.after}"
 
 
-def mutants(module: Module, operators: Iterable[Operator] = OPERATORS) -> Iterator[Mutant]:
-    """Yield a mutant for each change that each of `operators` can make, in the order of the text.
+def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iterator[Mutant]:
+    """Yield a mutant for each change that each of `operators` (by default, all) can make, in the order of the text.
 
     Some mutants do what the original does: a wait for more than
     needs be, a fence where another one stands.
     """
-    rows = tuple(operators)
+    rows = mutations() if operators is None else tuple(operators)
     for site, changed in sites(module):
         node = site.instruction
         for operator in rows:

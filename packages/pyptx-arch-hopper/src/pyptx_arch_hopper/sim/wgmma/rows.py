@@ -106,8 +106,8 @@ def _wait(operands: Operands) -> Action:
 
 
 STEPS: Final = (
-    Step(opcode="wgmma.mma_async", compile=_product, converges="warpgroup", claims=CLAIMS),
-    Step(opcode="wgmma.fence", compile=_fence),
-    Step(opcode="wgmma.commit_group", compile=_commit),
-    Step(opcode="wgmma.wait_group", compile=_wait),
+    Step(opcode="wgmma.mma_async", effect="issue", compile=_product, converges="warpgroup", claims=CLAIMS),
+    Step(opcode="wgmma.fence", effect="order", compile=_fence),
+    Step(opcode="wgmma.commit_group", effect="issue", compile=_commit),
+    Step(opcode="wgmma.wait_group", effect="order", compile=_wait),
 )
