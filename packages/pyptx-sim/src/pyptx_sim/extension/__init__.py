@@ -5,6 +5,7 @@ name and a `load()` that is called when a program is first run; it returns an `E
 """
 
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
+from pyptx_sim.extension.item import AsyncItem
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, mutations, rules, step_of
 from pyptx_sim.extension.rule import Rule, Severity
@@ -16,6 +17,7 @@ __all__ = [
     "ASYNC",
     "VERSION",
     "WARPGROUP",
+    "AsyncItem",
     "Claims",
     "Converges",
     "Effect",

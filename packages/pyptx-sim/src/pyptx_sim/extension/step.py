@@ -58,6 +58,7 @@ class Step:
     `.aligned`, which ask for the lanes of a `membermask` where the instruction has one, else for the whole warp.
     `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
     a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
+    `track(opcode)` names the row of a timeline on which its asynchronous work is shown; without, its first words do.
     """
 
     opcode: str
@@ -67,6 +68,7 @@ class Step:
     converges: Converges | None = None
     waits: bool = False
     signals: str | bool = False
+    track: Callable[[tuple[str, ...]], str] | None = None
     claims: Claims[Judge] | None = None
 
     @property

@@ -96,7 +96,8 @@ class _Pieces:
             size=self.size,
             warps=threads.warps,
             lanes=threads.columns,
-            groups=groups.open[threads.warps, threads.columns],
+            group=COPY,
+            numbers=groups.open[threads.warps, threads.columns],
             sources=sources[threads.positions, threads.columns],
             targets=threads.offsets,
             used=counts,
@@ -134,6 +135,23 @@ class _Pieces:
         if len(found) == len(threads):
             return np.ones(len(threads), np.bool_)
         return np.isin(threads.positions * WARP + threads.columns, found.positions * WARP + found.columns)
+
+
+def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
+    """Let an arrival of each thread, at the mbarrier that it names, follow all of its work of a kind so far."""
+    arrivals = Arrivals(
+        wave=wave,
+        pc=wave.pc,
+        warps=threads.warps,
+        lanes=threads.columns,
+        group=None,
+        numbers=np.zeros(len(threads), np.int64),
+        follows=kind,
+        barriers=threads.offsets,
+    )
+    ticket = wave.engine.issue(arrivals)
+    if wave.machine.observers.active:
+        wave.machine.observers.follows(kind, ticket, *by_warp(threads.warps, threads.columns))
 
 
 def commit(kind: GroupKind) -> Action:
@@ -175,8 +193,6 @@ def _arrive(operands: Operands) -> Action:
             if not counted:
                 for offset, index in by_offset(threads):
                     wave.mbarriers.await_copies(offset, len(index), wave.pc)
-            ticket = wave.engine.issue(Arrivals(wave, wave.pc, threads.warps, threads.columns, threads.offsets))
-            if wave.machine.observers.active:
-                wave.machine.observers.follows(COPY, ticket, *by_warp(threads.warps, threads.columns))
+            arrive_behind(wave, COPY, threads)
 
     return step

@@ -197,3 +197,10 @@ class _Contiguous:
 def mask_word(operands: Operands) -> str:
     """Return the word that says where a multicast goes."""
     return next((word for word in operands.opcode if word.startswith("multicast")), "")
+
+
+def track(opcode: tuple[str, ...]) -> str:
+    """Return what carries a bulk copy out."""
+    into = next((word for word in opcode if word.startswith(("shared", "global"))), "global")
+    does = "reductions" if opcode[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
+    return f"TMA {does}" if "tensor" in opcode else f"bulk {does}"

@@ -97,8 +97,10 @@ def _order() -> Iterator[Step]:
 def _async_copies() -> Iterator[Step]:
     yield Step(opcode="cp.async", effect="issue", compile=async_copy.compile_copy)
     yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_copy, signals=True)
-    yield Step(opcode="cp.async.bulk", effect="issue", compile=bulk_copy.compile_cp, signals=COMPLETES)
-    yield Step(opcode="cp.reduce.async.bulk", effect="issue", compile=bulk_copy.compile_cp)
+    yield Step(
+        opcode="cp.async.bulk", effect="issue", compile=bulk_copy.compile_cp, track=bulk_copy.track, signals=COMPLETES
+    )
+    yield Step(opcode="cp.reduce.async.bulk", effect="issue", compile=bulk_copy.compile_cp, track=bulk_copy.track)
     yield from [
         Step(opcode=f"{name}.async", effect="issue", compile=async_stores.compile_async_store, signals=COMPLETES)
         for name in ("st", "red")

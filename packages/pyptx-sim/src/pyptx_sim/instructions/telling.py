@@ -39,7 +39,7 @@ def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
     if len(read):
         touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
-    tell(wave, ticket, COPY, (copies.warps, copies.lanes, copies.groups), tuple(touches))
+    tell(wave, ticket, COPY, (copies.warps, copies.lanes, copies.numbers), tuple(touches))
 
 
 def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:

@@ -135,10 +135,10 @@ class Engine:
         if touched:
             self._clean()
 
-    def land_before(self, item: Item, lands: Callable[[Item], Mask | None]) -> None:
-        """Let land those operations of earlier items that `lands` picks (None: none of them)."""
+    def land_before(self, ticket: int, lands: Callable[[Item], Mask | None]) -> None:
+        """Let land those operations of items before that with `ticket` that `lands` picks (None: none of them)."""
         for earlier in self._items:
-            if earlier is item:
+            if earlier.ticket >= ticket:
                 break
             which = lands(earlier)
             if which is not None and which.any():

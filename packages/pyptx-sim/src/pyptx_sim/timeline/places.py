@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import positions
 from pyptx_ir.syntax.nodes import Function, Instruction, Label
+from pyptx_sim.extension import step_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,11 +79,10 @@ class Places:
     def engine(self, pc: int) -> str:
         """Return what carries an asynchronous instruction out."""
         words = self.opcode(pc)
-        if "bulk" not in words:
-            return ".".join(words[:2]) if words[1:2] == ("async",) else words[0]
-        into = next((word for word in words if word.startswith(("shared", "global"))), "global")
-        does = "reductions" if words[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
-        return f"TMA {does}" if "tensor" in words else f"bulk {does}"
+        step = step_of(words)
+        if step is not None and step.track is not None:
+            return step.track(words)
+        return ".".join(words[:2]) if words[1:2] == ("async",) else words[0]
 
 
 def ranges(numbers: list[int]) -> str:

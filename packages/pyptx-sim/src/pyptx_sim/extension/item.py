@@ -1,0 +1,86 @@
+"""Asynchronous operations that threads have issued, and that land later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.machine.groups import Groups
+    from pyptx_sim.machine.wave import Wave
+
+__all__ = ["AsyncItem"]
+
+
+@dataclass(slots=True, kw_only=True)
+class AsyncItem:
+    """What one instruction has issued: an operation for each of some threads, number i by `lanes[i]` of `warps[i]`.
+
+    `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
+    them. Subclasses add arrays with an entry for each operation, and `move`. `Engine.issue` takes an item on, and gives
+    it a `ticket`, by which observers hear of it (`tell`).
+    """
+
+    wave: Wave
+    pc: int
+    warps: NDArray[np.int64]
+    lanes: NDArray[np.int64]
+    group: GroupKind | None
+    numbers: NDArray[np.int64]
+    ticket: int = 0
+
+    def __len__(self) -> int:
+        """Return how many operations have not landed."""
+        return len(self.warps)
+
+    def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
+        """Return which operations belong to groups that their threads have waited for."""
+        del reads
+        due: NDArray[np.bool_] = self.numbers < groups.done[self.warps, self.lanes]
+        return due
+
+    def signals(self) -> Iterable[int]:
+        """Return the mbarriers that hear of it, by their places in shared memory."""
+        return ()
+
+    def read(self) -> None:
+        """Read the sources now: somebody has waited for that, of a kind of groups that `reads`."""
+
+    def move(self) -> None:
+        """Do all of it: this item holds the operations that land, and no others."""
+        raise NotImplementedError
+
+    def land(self, which: NDArray[np.bool_] | None) -> None:
+        """Let some of the operations land, or all."""
+        if which is None:
+            self.move()
+            self.keep(np.zeros(len(self), np.bool_))
+            return
+        if which.any():
+            part = self._part(which)
+            part.move()
+        self.keep(~which)
+
+    def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which operations these threads have issued."""
+        issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
+        return issued
+
+    def _part(self, which: NDArray[np.bool_]) -> AsyncItem:
+        part = type(self)(**{field.name: getattr(self, field.name) for field in fields(self)})
+        part.keep(which)
+        return part
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Forget all operations but some."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                setattr(self, field.name, value[which])
