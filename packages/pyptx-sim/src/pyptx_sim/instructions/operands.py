@@ -22,7 +22,9 @@ from pyptx_ir.syntax.operands import (
     Vector,
 )
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.registers import Reader, Writer, read_register, write_register
+from pyptx_sim.instructions.turns import acting, ending
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
 from pyptx_sim.program.images import symbol_address
@@ -36,9 +38,15 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension import Stall
+    from pyptx_sim.instructions.addresses import Target
+    from pyptx_sim.instructions.turns import Turn
+    from pyptx_sim.machine.code import Action, Terminator
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
@@ -80,6 +88,43 @@ class Operands:
     def form(self) -> Bound | None:
         """Return the instruction as its row of the table reads it; None for what is a form of no row."""
         return bound(self.instruction, self.scope.declared)
+
+    def word(self, slot: str) -> str:
+        """Return the word that fills a slot of the row, or an empty string."""
+        form = self.form()
+        return "" if form is None else form.words.get(slot, "")
+
+    def named(self, name: str) -> Operand:
+        """Return the operand that the row calls `name`; fail if the instruction lacks it."""
+        form = self.form()
+        if form is None or name not in form.operands:
+            self.fail(f"there is no operand {name}")
+        return form.operands[name]
+
+    def source(self, name: str, ptx_type: str) -> Reader:
+        """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the register or number in it."""
+        operand = self.named(name)
+        return self.read(operand.base if isinstance(operand, Address) else operand, ptx_type)
+
+    def destination(self, name: str, ptx_type: str) -> Writer:
+        """Return what `Turn.write` writes an operand by, as `ptx_type`."""
+        return self.write(self.named(name), ptx_type)
+
+    def barrier(self, name: str) -> Target:
+        """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
+        return target(self, self.named(name), space_of(self.opcode))
+
+    def action(self, run: Callable[[Turn], None]) -> Action:
+        """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
+        return acting(run)
+
+    def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
+        """Return what ends a block with `run`, for `Step.end`.
+
+        It runs for each warp alone. Where it returns what the warp has to wait for, it runs again once that is over,
+        so that it must not have done anything yet. The instruction stands alone in its block: its step `waits`.
+        """
+        return ending(run, following)
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""

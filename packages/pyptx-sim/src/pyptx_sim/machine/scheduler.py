@@ -84,7 +84,10 @@ class Scheduler:
     def _unblock(self, ready: IntArray) -> bool:
         """Let something go on when no strand is ready; False if nothing can."""
         mbarriers = self._wave.mbarriers
-        if self._force_gates(ready) or self._wave.engine.land_awaited(mbarriers.awaited()):
+        engine = self._wave.engine
+        if self._force_gates(ready) or engine.land_awaited(mbarriers.awaited()):
+            return True
+        if bool((self._wave.strands.state == State.STALLED).any()) and engine.land_all():
             return True
         mbarriers.in_vain += 1
         return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())

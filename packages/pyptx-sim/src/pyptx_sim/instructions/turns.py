@@ -1,0 +1,179 @@
+"""One execution of an instruction, as a step of an extension sees it.
+
+A step never holds the machine's arrays: it reads and writes operands under the mask of the lanes that execute it, and
+asks for everything else here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_sim.instructions.async_copy import arrive_behind
+from pyptx_sim.instructions.mbarriers import ACCESS
+from pyptx_sim.instructions.threads import in_shared
+from pyptx_sim.observer import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
+    from pyptx_sim.instructions.addresses import Target
+    from pyptx_sim.instructions.registers import Reader, Writer
+    from pyptx_sim.machine.code import Action, Group, Terminator
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import Touch
+
+__all__ = ["Turn", "acting", "ending"]
+
+T = TypeVar("T")
+Integers: TypeAlias = NDArray[np.int64]
+Masks: TypeAlias = NDArray[np.bool_]
+
+
+class Turn:
+    """Some lanes that execute an instruction together: rows of warps of a wave, and a mask over their lanes.
+
+    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter.
+    """
+
+    __slots__ = ("_lanes", "wave")
+
+    def __init__(self, wave: Wave, lanes: Lanes) -> None:
+        """See a wave through the lanes of one step."""
+        self.wave = wave
+        self._lanes = lanes
+
+    @property
+    def rows(self) -> Integers:
+        """The numbers in the wave of the warps, `[rows]`."""
+        return self._lanes.row_numbers()
+
+    @property
+    def mask(self) -> Masks:
+        """Which lanes are active, bool `[rows, 32]`; not to be changed."""
+        return self._lanes.full_mask
+
+    @property
+    def threads(self) -> tuple[Integers, Integers, Integers]:
+        """The active lanes in order: positions among the rows, their warps in the wave, and lanes."""
+        positions, lanes = self._lanes.active
+        return positions, self._lanes.warps(positions), lanes
+
+    @property
+    def ctas(self) -> Integers:
+        """The block of each row, by its place in the wave."""
+        found: Integers = self.wave.geometry.cta[self.rows]
+        return found
+
+    @property
+    def pc(self) -> int:
+        """The instruction, for reports and observers."""
+        return self.wave.pc
+
+    @property
+    def checked(self) -> bool:
+        """Whether faults become findings; they raise an error otherwise."""
+        return self.wave.machine.checked
+
+    @property
+    def observed(self) -> bool:
+        """Whether anybody wants to hear of accesses and of asynchronous work."""
+        return self.wave.machine.observers.active
+
+    # --- registers ------------------------------------------------------------------------------
+
+    def read(self, source: Reader) -> NDArray[Any]:
+        """Return what `Operands.source` reads; not to be changed."""
+        values: NDArray[Any] = np.broadcast_to(source(self.wave, self._lanes), (self._lanes.height, 32))
+        return values
+
+    def write(self, destination: Writer, values: NDArray[Any]) -> None:
+        """Write values, `[rows, 32]` or broadcast to that, where `Operands.destination` says."""
+        destination(self.wave, self._lanes, values)
+
+    def narrowed(self, condition: Masks) -> Turn | None:
+        """Return the turn of those lanes for which a condition, `[rows, 32]`, holds; None if there are none."""
+        some = self._lanes.narrowed(condition)
+        return None if some is None else Turn(self.wave, some)
+
+    # --- memory and work ------------------------------------------------------------------------
+
+    def memory(self, space: Space) -> Memory:
+        """Return a memory that an extension brings."""
+        return self.wave.memory(space)
+
+    def part(self, make: Callable[[Wave], T]) -> T:
+        """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""
+        return self.wave.part(make)
+
+    def accessed(self, space: Space, offsets: Integers, size: int, *, writes: bool) -> None:
+        """Tell that each active thread accesses `size` bytes at its offset in a space's arena, `[threads]`.
+
+        Before the access: then what is read is judged by what was there. Memory has changed after a write.
+        """
+        memory = self.memory(space)
+        _, warps, lanes = self.threads
+        observers = self.wave.machine.observers
+        if observers.active:
+            observers.access(memory.space, "write" if writes else "read", offsets, size, warps, lanes, self.pc)
+        if writes:
+            self.wave.version += 1
+
+    def join(self, kind: GroupKind) -> Integers:
+        """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers."""
+        groups = self.wave.groups_of(kind)
+        _, warps, lanes = self.threads
+        groups.note(warps, lanes, self.pc)
+        return groups.open[warps, lanes]
+
+    def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
+        """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""
+        self.wave.engine.issue(item)
+        if self.observed:
+            self.wave.machine.observers.issued(
+                Work(item.ticket, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, tuple(touches))
+            )
+
+    def arrive_behind(self, kind: GroupKind, barrier: Target) -> None:
+        """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`)."""
+        for _, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
+            arrive_behind(self.wave, kind, threads)
+
+    def show(self, proxy: Proxy, *spaces: Space) -> None:
+        """Execute a fence: let a proxy see what the lanes know of some spaces."""
+        if self.observed:
+            names = tuple(space.name for space in spaces)
+            self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
+
+    def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
+        """Report a finding at this instruction; without a hint, the rule's is taken."""
+        self.wave.machine.log.report(rule, message, self.pc, hint=hint, count=count)
+
+    def thread_name(self, warp: int, lane: int) -> str:
+        """Return what messages call a thread, by its warp in the wave."""
+        return self.wave.geometry.thread_name(warp, lane)
+
+
+def acting(run: Callable[[Turn], None]) -> Action:
+    """Return what the machine executes for an instruction that does `run`."""
+    return lambda wave, lanes: run(Turn(wave, lanes))
+
+
+def ending(run: Callable[[Turn], Stall | None], following: int) -> Terminator:
+    """Return what ends a block with `run`, warp by warp: where that returns what it waits for, it runs again later."""
+
+    def end(wave: Wave, group: Group) -> None:
+        wave.strands.block[group.ids] = following
+        for strand in group.ids:
+            stall = run(Turn(wave, wave.lanes_of(strand[None])))
+            if stall is not None:
+                wave.strands.block[strand] = following - 1
+                wave.stall(strand[None], stall)
+
+    return end
