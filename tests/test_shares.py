@@ -1,4 +1,4 @@
-"""What tests take of their cases: a share by default, all of them when they are asked to, and nothing is out of reach."""
+"""What tests take of their cases: a share by default, all of them when they are asked to; none is out of reach."""
 
 from __future__ import annotations
 
