@@ -15,7 +15,7 @@ from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS
 from tools.shares import at_most
 
 from pyptx_ir.isa.modules import check_text, portability
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import decode, parse
 from pyptx_ir.toolchain.finder import find_tool
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.toolchain.finder import find_tool
 
 from .by_hand import FOLDER, NEWEST, VERSIONS, HandWritten, read, taken
