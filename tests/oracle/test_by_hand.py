@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 EVERYTHING = os.environ.get("PYPTX_ORACLE") == "all"
 SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one form in so many, one target in so many
 PATHS = sorted(FOLDER.glob("*.tsv"))
