@@ -12,8 +12,7 @@ from pyptx_ir.plugins import manager as managers
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.manager import Plugins
 from pyptx_ir.plugins.rows import SimulatorExtension
-from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of
-from pyptx_sim.extension.steps import Step
+from pyptx_sim.extension import VERSION, Extension, Step, extensions, meaning_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,5 +67,5 @@ def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
 
 def test_two_extensions_that_have_one_opcode_are_both_named(plugins: Plugins) -> None:
     bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", compile=nothing),)))
-    with pytest.raises(PluginError, match="extensions 'sim' and 'late' both have ld"):
+    with pytest.raises(PluginError, match="extensions 'sim' and 'late' both have steps of 'ld'"):
         meaning_of(("ld", "global", "u32"))
