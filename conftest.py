@@ -11,47 +11,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Where coverage is not measured: these run the same few lines thousands of times, over corpora, tables and kernels, or
-# are about packages without a gate, and the tracer would cost more than the tests themselves. The gates (noxfile.GATED)
-# hold on all the others.
-UNMEASURED = (
-    "packages/pyptx-arch-hopper/tests/",
-    "packages/pyptx-ir/tests/test_syntax_errors.py::test_hostile",
-    "packages/pyptx-ir/tests/test_syntax_random.py",
-    "packages/pyptx-jax/tests/",
-    "packages/pyptx-launch/tests/",
-    "packages/pyptx-sim/tests/",
-    "packages/pyptx-torch/tests/",
-    "packages/pyptx-transpile/tests/",
-    "tests/end_to_end/test_bad_launches.py",
-    "tests/end_to_end/test_compiled_kernels.py",
-    "tests/end_to_end/test_corpus_checks.py",
-    "tests/end_to_end/test_corpus_laws.py",
-    "tests/end_to_end/test_corpus_styles.py",
-    "tests/end_to_end/test_matrix_kernels.py",
-    "tests/end_to_end/test_published_examples.py",
-    "tests/end_to_end/test_simulated_instructions.py",
-    "tests/end_to_end/test_torch_launches.py",
-    "tests/example_kernels/",
-    "tests/fuzz/",
-    "tests/knobs/",
-    "tests/mutations/",
-    "tests/oracle/",
-    "tests/rebuild/",
-    "tests/simulated/",
-    "tests/test_codegen.py",
-    "tests/test_external_corpus.py",
-    "tests/test_highlighting.py::test_nothing",
-    "tests/test_gpu_probes.py",
-    "tests/test_hostile_files.py",
-    "tests/test_hostile_names.py",
-    "tests/test_instruction_table.py",
-    "tests/test_inversion.py",
-    "tests/test_pipeline",
-    "tests/test_planted_rules.py",
-    "tests/test_transpile",
-    "tests/wild/",
-)
+# The packages whose own tests say nothing about those with a gate (noxfile.GATED) that other tests don't.
+UNMEASURED = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torch", "transpile"))
 
 # These record which forms they have run, and one of them asks whether all were: they belong in one process.
 SEMANTICS = "pyptx-sim/tests/test_semantics_"
@@ -83,8 +44,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Pause coverage where it says nothing new."""
-    if item.config.pluginmanager.hasplugin("_cov") and item.nodeid.startswith(UNMEASURED):
+    """Pause coverage where it says nothing new: `scaled` tests run the same lines over corpora, tables and kernels.
+
+    The tracer would cost more than the tests. Where they belong to a package they are measured: no others run its code.
+    """
+    scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/")
+    if item.config.pluginmanager.hasplugin("_cov") and (scaled or item.nodeid.startswith(UNMEASURED)):
         item.add_marker(pytest.mark.no_cover)
 
 

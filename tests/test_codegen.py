@@ -13,6 +13,8 @@ from pyptx_ir.plugins.manager import manager
 
 from .corpus_modules import CORPUS
 
+pytestmark = pytest.mark.no_cover
+
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n\n"
 BODY = HEAD + ".visible .entry k(.param .u64 x)\n{{\n\t.reg .pred %p<4>;\n\t.reg .b32 %r<9>;\n\t{}\n\tret;\n}}\n"
 THINGS = {

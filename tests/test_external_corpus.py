@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import at_most, full
 
 from pyptx.codegen import Transpiled, transpile
 from pyptx.emitter import emit
@@ -20,11 +21,13 @@ from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.loops import latches
 from pyptx_transpile.rules.table import RULES
 
-from .corpus_modules import BY_HAND, CORPUS, EVERYTHING, FOLDERS, refused, share
+from .corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
 from .test_codegen import module_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.scaled
 
 MOST, PLANNED = 3, 12  # modules of a producer that are transpiled, and planned, by default
 NEAR = 6  # statements
@@ -32,11 +35,11 @@ NEAR = 6  # statements
 
 def some(folder: str, turn: int) -> list[Path]:
     paths = sorted((CORPUS / folder).glob("*.ptx"))
-    return paths if folder == BY_HAND else share(paths, turn, MOST)
+    return paths if folder == BY_HAND else at_most(paths, MOST, turn)
 
 
 def planned_modules() -> list[Path]:
-    return [path for folder in FOLDERS for path in share(sorted((CORPUS / folder).glob("*.ptx")), 0, PLANNED)]
+    return [path for folder in FOLDERS for path in at_most(sorted((CORPUS / folder).glob("*.ptx")), PLANNED)]
 
 
 def transpiled(path: Path, *, sugar: bool) -> Transpiled:
@@ -46,7 +49,7 @@ def transpiled(path: Path, *, sugar: bool) -> Transpiled:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_module_is_emitted_as_it_was_parsed(folder: str) -> None:
-    for path in share(sorted((CORPUS / folder).glob("*.ptx")), 2, MOST):
+    for path in at_most(sorted((CORPUS / folder).glob("*.ptx")), MOST, 2):
         source = decode(path.read_bytes())
         assert emit(parse(source)) == source, path.name
 
@@ -72,7 +75,7 @@ def test_rules_say_nearly_all_branches() -> None:
             left += sum(plan.owner(jump.at) is None for jump in body.jumps)
             loops += len(latches(body))
             raised += sum(claim.loops for claim in plan.claims())
-    assert branches > (12_000 if EVERYTHING else 4_000)
+    assert branches > full(12_000, default=4_000)
     assert left <= 0.05 * branches
     assert raised >= 0.95 * loops
 
@@ -97,5 +100,5 @@ def test_every_spin_on_a_barrier_is_one_call() -> None:
                     continue
                 back = [jump for jump in body.jumps if at < jump.at < at + NEAR and at - NEAR < jump.target < at]
                 assert not back, (path.name, node)
-    assert polls > (60 if EVERYTHING else 20)
+    assert polls > full(60, default=20)
     assert claimed > 0.9 * polls

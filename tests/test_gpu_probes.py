@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 import pyptx_sim
 from pyptx_ir.toolchain import assemble
@@ -19,8 +19,9 @@ from .gpu.probes import BLOCK, padded, probe, width
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.scaled
+
 TARGET, HOPPER = "sm_90", "sm_90a"
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 
 
 @pytest.mark.ptxas
@@ -51,7 +52,7 @@ def test_every_product_of_a_warp_assembles_and_the_simulator_is_within_its_bound
     probes = [(product, product.probe(HOPPER)) for product in products.warp_products(HOPPER)]
     first, *rest = [text.replace(" probe(", f" probe{i}(") for i, (_, text) in enumerate(probes)]
     assert assemble(first + "".join(text[text.index(".visible") :] for text in rest), HOPPER).cubin[:4] == b"\x7fELF"
-    for product, text in probes[:: 1 if EVERY else 7]:
+    for product, text in share(probes, 7):
         d = product.empty()
         args = [*product.operands, d]
         pyptx_sim.run(text, entry="probe", grid=1, block=products.LANES, args=args, checks="none")

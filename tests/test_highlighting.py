@@ -33,6 +33,7 @@ HANDMADE = sorted(CORPUS.glob("handmade/*.ptx"))
 PRODUCERS = sorted({path.parent for path in CORPUS.glob("*/*.ptx")} - {path.parent for path in HANDMADE})
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("path", HANDMADE, ids=lambda path: path.name)
 def test_nothing_of_an_odd_text_is_marked_as_wrong_or_lost(path: Path) -> None:
     text = text_of(path)
@@ -41,6 +42,7 @@ def test_nothing_of_an_odd_text_is_marked_as_wrong_or_lost(path: Path) -> None:
     assert [value for _, kind, value in found if kind is Error] == []
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda path: path.name)
 def test_nothing_that_a_compiler_wrote_is_marked_as_wrong_or_lost(producer: Path) -> None:
     text = unlike_lines([text_of(path) for path in sorted(producer.glob("*.ptx"))])

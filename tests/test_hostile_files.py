@@ -6,16 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from tests.hostile_files import FILES, hostile
 from tests.test_codegen import module_of
 
 from pyptx.codegen import ptx_to_python
 from pyptx_transpile import long_files, module_printer
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.no_cover
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from pyptx.codegen import ptx_to_python
 from pyptx_dsl.modules.builder import ModuleBuilder
 
+pytestmark = pytest.mark.no_cover
+
 SOURCE = """.version 8.0
 .target sm_90
 .address_size 64

@@ -1,6 +1,7 @@
 """No circle of imports is left at run time, those inside functions included; what only type checkers import may be one.
 
-A circle at run time is two modules that can't be understood, tested or loaded one without the other.
+A circle at run time is two modules that can't be understood, tested or loaded one without the other. It may close in a
+function, by the name of a module in a string, through a name that a package shows, or in the `__init__` of a package.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists())
@@ -32,27 +33,59 @@ def run_time_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
                 yield from run_time_imports(child)
 
 
-def names_in(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Yield what a statement imports: a name of a module that is the first of the two if it exists, else the second."""
+def names_in(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Yield the dotted names that a statement imports: modules, or names in modules."""
     for alias in statement.names:
-        if isinstance(statement, ast.Import):
-            yield alias.name, alias.name
-        elif statement.module is not None:
-            yield f"{statement.module}.{alias.name}", statement.module
+        yield alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+
+
+def modules_named(tree: ast.Module) -> Iterator[str]:
+    """Yield the modules that are imported by their names, spelt out in `import_module("…")`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=[argument, *_]):
+                if isinstance(argument, ast.Constant):
+                    yield argument.value
+
+
+def front_door(tree: ast.Module, package: str) -> dict[str, str]:
+    """Return what a package's `__init__` shows, by dotted name, and where that comes from, loaded late or at once."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {
+        f"{package}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"
+        for node in imports
+        for alias in node.names
+    }
+
+
+def loaded(name: str, files: Container[str], doors: Mapping[str, str]) -> Iterator[str]:
+    """Yield the modules that are run when a name is imported: its own, behind every front door, and all above it."""
+    while name in doors and name not in files:
+        yield from loaded(name.rpartition(".")[0], files, doors)
+        name = doors[name]
+    if name not in files:
+        name = name.rpartition(".")[0]
+    parts = name.split(".")
+    yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def graph(package: Path) -> Mapping[str, set[str]]:
-    """Return the modules of a package, and which others of them each one imports."""
+    """Return the modules of a package, and which others of them each one imports, but for the packages it lies in."""
     files = {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in package.rglob("*.py*")
         if path.suffix in {".py", ".pyi"}
     }
-    found = dict[str, set[str]]()
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in files.items()}
+    doors = dict[str, str]()
     for module, path in files.items():
-        statements = run_time_imports(ast.parse(path.read_text(encoding="utf-8")))
-        pairs = [pair for statement in statements for pair in names_in(statement)]
-        found[module] = {first if first in files else second for first, second in pairs} & files.keys() - {module}
+        if path.name == "__init__.py":
+            doors |= front_door(trees[module], module)
+    found = dict[str, set[str]]()
+    for module, tree in trees.items():
+        names = [name for statement in run_time_imports(tree) for name in names_in(statement)]
+        run = {each for name in (*names, *modules_named(tree)) for each in loaded(name, files, doors)}
+        found[module] = {each for each in run & files.keys() if not f"{module}.".startswith(f"{each}.")}
     return found
 
 
@@ -72,14 +105,38 @@ def test_modules_import_each_other_in_no_circle(package: Path) -> None:
     assert not circle, " <- ".join(circle)
 
 
-def test_a_circle_through_a_function_is_found(tmp_path: Path) -> None:
-    package = tmp_path / "acme"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "one.py").write_text("from acme.two import name\n", encoding="utf-8")
-    lazy = "def ask():\n    from acme import one\n    return one\n"
-    (package / "two.py").write_text(lazy, encoding="utf-8")
-    assert set(circle_in(graph(package))) == {"acme.one", "acme.two"}
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Make a package of two modules, of which the first imports the second."""
+    folder = tmp_path / "acme"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "one.py").write_text("from acme.two import name\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "def ask():\n    from acme import one\n    return one\n",
+        "def ask():\n    import acme.one\n",
+        "def ask():\n    from acme import shown\n    return shown\n",
+        "import acme.room.wall\n",
+        "def ask():\n    return import_module('acme.one')\n",
+    ],
+    ids=["in a function", "by its full name", "through the front door", "above what is imported", "by name"],
+)
+def test_a_circle_is_found_whichever_way_it_closes(package: Path, back: str) -> None:
+    late = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from acme.one import shown\n"
+    (package / "__init__.py").write_text(late, encoding="utf-8")
+    (package / "room").mkdir()
+    (package / "room" / "__init__.py").write_text("from acme.one import shown\n", encoding="utf-8")
+    (package / "room" / "wall.py").touch()
+    (package / "two.py").write_text(back, encoding="utf-8")
+    assert {"acme.one", "acme.two"} <= set(circle_in(graph(package)))
+
+
+def test_what_only_type_checkers_import_is_no_circle(package: Path) -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from acme import one\n"
     (package / "two.py").write_text(typed, encoding="utf-8")
     assert not circle_in(graph(package))

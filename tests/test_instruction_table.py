@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, share
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS
+from tools.shares import at_most
 
 from pyptx_ir.isa.check import check_instruction
 from pyptx_ir.isa.errors import InstructionError
@@ -17,6 +18,8 @@ from pyptx_ir.syntax import decode, nodes, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.scaled
 
 MOST = 8  # modules of a producer, by default
 # Not the texts that people made for the parser's sake: ptxas refuses some of them, and so does the table.
@@ -68,7 +71,7 @@ def refusals(path: Path) -> list[str]:
 def test_every_instruction_that_a_compiler_wrote_passes_the_table(producer: Path) -> None:
     paths = sorted(producer.glob("*.ptx"))
     assert paths
-    assert [refusal for path in share(paths, 1, MOST) for refusal in refusals(path)] == []
+    assert [refusal for path in at_most(paths, MOST, 1) for refusal in refusals(path)] == []
 
 
 def test_the_corpus_has_producers() -> None:

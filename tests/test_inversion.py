@@ -5,7 +5,6 @@ Of each compiler every opcode is taken with every kind of operands that it has i
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from tests.test_instruction_table import PRODUCERS, declared, instructions
+from tools.shares import FULL
 
 from pyptx_dsl import ptx
 from pyptx_dsl.instructions.call_forms import Call, perform, source
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
+pytestmark = pytest.mark.scaled
+
 WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 # How many of the forms of instructions that compilers write are calls. The others have no function (tensor memory), or
 # another order of modifiers than the manual's.
 LEAST = 0.9
@@ -173,7 +174,7 @@ def test_every_form_in_the_table_has_a_call(opcode: str) -> None:
     """The forms of each row, a few by default, and each with `PYPTX_KERNELS=all`."""
     chance = Random(opcode)
     for row in (pattern.row for pattern in patterns_of(opcode)):
-        for text in forms(row) if EVERY else some_forms(row, chance, 2):
+        for text in forms(row) if FULL else some_forms(row, chance, 2):
             call = call_of(parse_instruction(text), register_type)
             assert (call is None) == only_inst(text), text
             assert call is None or opcode not in WRAPPERS or call.name.rstrip("_") == opcode

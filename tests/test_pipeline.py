@@ -17,6 +17,8 @@ from .corpus_modules import CORPUS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 KERNEL = CORPUS / "nvcc-13.0" / "mma_sync.sm_75.ptx"
 
 

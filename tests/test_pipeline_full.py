@@ -19,6 +19,8 @@ from .test_codegen import module_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 # Of each kind of compiler something small, and the two that are shown in full.
 FILES = (
     "nvcc-13.0/hopper_gemm.sm_90a.ptx",

@@ -6,11 +6,13 @@ By default a share of the corpus, all of it with `PYPTX_KERNELS=all`: at least 3
 from __future__ import annotations
 
 import ast
-import os
 import random
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import pytest
+from tools.shares import full, share
 
 from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Claim, Plan, Slot
     from pyptx_transpile.rows import Body
 
-WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
-SHARE, LEAST = (1, 300) if WHOLE else (25, 25)
+pytestmark = pytest.mark.scaled
+
+ONE_OF = 25  # modules, by default
+LEAST = full(300, default=25)
 SITES = 3  # of a module at most, each in a function of its own: what one rule says there depends on the others
 MANY = 6  # sites of one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
@@ -123,7 +127,7 @@ def sites(path: Path, chance: random.Random) -> frozenset[Key]:
 
 def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
     planted = 0
-    for path in sorted(CORPUS.glob("*/*.ptx"))[::SHARE]:
+    for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF):
         if path.parent.name == BY_HAND:
             continue
         chance = random.Random(path.name)
@@ -143,7 +147,7 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
 def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
     """What is wrong beside or inside of each other may withdraw more than itself; what stays is right."""
     planted = 0
-    for path in sorted(CORPUS.glob("*/*.ptx"))[1::SHARE]:
+    for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF, 1):
         found = [] if path.parent.name == BY_HAND else claims(path)
         most = max(map(len, found), default=0)
         if most < MANY:

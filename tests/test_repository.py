@@ -248,25 +248,38 @@ def test_skips_are_listed() -> None:
     assert skipping == SKIPS.keys()
 
 
-CORPUS_MODULES = "tests/corpus_modules.py"
+def session_of(name: str) -> str:
+    """Return what a session of nox does."""
+    nox = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    (found,) = (ast.unparse(node) for node in nox.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    return found
 
 
 def test_what_takes_a_share_runs_whole_in_a_session() -> None:
-    sessions = {"PYPTX_KERNELS": "kernels", "PYPTX_ORACLE": "oracle"}
-    helped = re.compile(r"corpus_modules import .*\bshare\b")  # which asks for PYPTX_KERNELS
-    nox = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
-    words = {node.name: ast.unparse(node) for node in nox.body if isinstance(node, ast.FunctionDef)}
-    (scaled,) = (node.value for node in nox.body if isinstance(node, ast.Assign) and "SCALED" in ast.unparse(node))
-    whole = tuple(ast.literal_eval(scaled))
-    for variable, session in sessions.items():
-        assert f"'{variable}': 'all'" in words[session]
-        asked = f'os.environ.get("{variable}")'
-        sharing = {name for name, text in texts(".py") if asked in text} - {"tests/test_repository.py", CORPUS_MODULES}
-        if variable == "PYPTX_KERNELS":
-            sharing |= {name for name, text in texts(".py") if helped.search(text)}
-        run = {name for name in sharing if name.startswith(whole) or f"'{Path(name).parent}'" in words[session]}
-        assert sharing
-        assert sharing == run
+    assert "'-m', 'scaled'" in session_of("kernels")
+    assert "'PYPTX_KERNELS': 'all'" in session_of("kernels")
+    code = {name: text for name, text in texts(".py") if name != "tests/test_repository.py"}
+    assert [name for name, text in code.items() if 'environ.get("PYPTX_KERNELS")' in text] == ["tools/shares.py"]
+    files = {Path(name): text for name, text in code.items() if "tests/" in name}
+    asking = {path for path, text in files.items() if "from tools.shares import" in text}
+    helpers = {path for path in asking if not path.name.startswith("test_")}
+    through = {
+        path
+        for path, text in files.items()
+        for helper in helpers
+        if path.parent == helper.parent and re.search(rf"^from \..*\b{helper.stem}\b", text, re.MULTILINE)
+    }
+    marked = {path for path, text in files.items() if re.search(r"^pytestmark = .*\bscaled\b", text, re.MULTILINE)}
+    assert asking > helpers
+    assert asking - helpers | through == marked
+
+
+def test_the_oracle_is_asked_for_everything_in_a_session() -> None:
+    assert "'PYPTX_ORACLE': 'all'" in session_of("oracle")
+    asking = {name for name, text in texts(".py") if 'environ.get("PYPTX_ORACLE")' in text}
+    asking.remove("tests/test_repository.py")
+    assert asking
+    assert {name for name in asking if f"'{Path(name).parent}'" not in session_of("oracle")} == set()
 
 
 def test_generated_files_are_fresh() -> None:

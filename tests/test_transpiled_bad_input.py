@@ -15,6 +15,8 @@ from pyptx_transpile.command import run
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 HEAD = b".version 8.0\n.target sm_90\n.address_size 64\n"
 KERNEL = HEAD + b"\n.visible .entry k()\n{\n\tret;\n}\n"
 LEGAL = {

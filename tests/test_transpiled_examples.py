@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
+pytestmark = pytest.mark.no_cover
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "transpiled"
 BEGAN_AS = {

@@ -12,6 +12,8 @@ from pyptx_ir.syntax import decode
 
 from .corpus_modules import CORPUS
 
+pytestmark = pytest.mark.no_cover
+
 # Lines of Python for an instruction. NVRTC 12.9 takes addresses through generic pointers, which are two steps longer.
 MOST = {
     "nvcc-13.0/hopper_gemm.sm_90a.ptx": 0.45,

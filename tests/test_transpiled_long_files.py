@@ -13,6 +13,8 @@ from pyptx_transpile import transpile
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 LINES = 30_000
 MB = 100
 """A module of 660 kB takes 65 MB piece by piece, and 250 MB where its function is compiled as a whole."""

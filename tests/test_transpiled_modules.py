@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
 
 from .test_codegen import module_of
+
+pytestmark = pytest.mark.no_cover
 
 HEAD = ".version 8.3\n.target sm_90{}\n.address_size 64\n"
 WIDTHS = {"b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "b32": 32, "s32": 32, "u32": 32, "b64": 64, "u64": 64}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
 
 from .test_codegen import module_of
+
+pytestmark = pytest.mark.no_cover
 
 LABELS = 6
 HEAD = (

@@ -5,12 +5,12 @@ By default for some of the producers, for all of them with `PYPTX_KERNELS=all`.
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from tools.shares import full
 from tools.transpiler_report import HEAD, INTRODUCTION, PAGE, ROOT, measured, producers
 
-WHOLE = os.environ.get("PYPTX_KERNELS") == "all"
+pytestmark = pytest.mark.scaled
+
 SOME = ("cutedsl-4.8", "llvm-22", "nvrtc-12.4")
 # Lines of Python for an instruction, formatting among them, in functions of more than 200 instructions.
 COMPACT = (
@@ -39,7 +39,7 @@ def test_the_page_has_a_row_for_every_producer() -> None:
     assert rows().keys() == {*producers(), "all"}
 
 
-@pytest.mark.parametrize("producer", producers() if WHOLE else SOME)
+@pytest.mark.parametrize("producer", full(producers(), default=SOME))
 def test_a_row_is_what_is_printed_now(producer: str) -> None:
     assert rows()[producer] == measured(producer).columns()
 

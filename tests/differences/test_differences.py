@@ -11,7 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.corpus_modules import CORPUS, EVERYTHING, FOLDERS, refused, share
+from tests.corpus_modules import CORPUS, FOLDERS, refused
+from tools.shares import FULL, at_most, full
 
 from pyptx_ir.diff import compare
 from pyptx_ir.syntax import Source, decode, emit, parse, positions
@@ -28,16 +29,18 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
+pytestmark = pytest.mark.scaled
+
 MOST = 1  # module of a producer, by default
-LARGEST = 400_000 if EVERYTHING else 60_000  # bytes
-MUTANTS = 12 if EVERYTHING else 6  # of each module
+LARGEST = full(400_000, default=60_000)  # bytes
+MUTANTS = full(12, default=6)  # of each module
 DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
     """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
     paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
-    for path in share(paths, turn, MOST):
+    for path in at_most(paths, MOST, turn):
         yield path, decode(path.read_bytes())
 
 
@@ -141,5 +144,5 @@ def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
         assert compare(text, other).same, path
         assert code(other) == expected, path
         made += 1
-        if made == 3 and not EVERYTHING:
+        if made == 3 and not FULL:
             break

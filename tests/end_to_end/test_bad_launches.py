@@ -13,6 +13,8 @@ import pytest
 
 from .bad_launches import GROUPS, BadLaunch
 
+pytestmark = pytest.mark.no_cover
+
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [
     pytest.param(name, case, id=f"{name}-{case.title}", marks=[getattr(pytest.mark, group.mark)] if group.mark else [])

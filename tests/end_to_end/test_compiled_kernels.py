@@ -7,7 +7,6 @@ five of its modules, and each build (a producer, a target, an option) in some ro
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import Mapped, Uninitialised, run
@@ -26,6 +26,8 @@ from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
+
+pytestmark = pytest.mark.scaled
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 ROWS: tuple[Row, ...] = (
@@ -38,7 +40,7 @@ ROWS: tuple[Row, ...] = (
     *hopper.ROWS,
     *attention.ROWS,
 )
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 5
+ONE_OF = full(1, default=5)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
 
@@ -88,7 +90,7 @@ def build_of(case: Any) -> tuple[str, str]:
 
 
 def shared_out(every: list[Any]) -> list[Any]:
-    """Return one of SHARE of each row's cases: those whose builds the rows before have taken least, rare ones first.
+    """Return one of ONE_OF of each row's cases: those whose builds the rows before have taken least, rare ones first.
 
     A build that no row has taken brings one case more.
     """
@@ -97,7 +99,7 @@ def shared_out(every: list[Any]) -> list[Any]:
     found = []
     for row in ROWS:
         own = [case for case in every if case.values[0] is row]
-        some = sorted(own, key=lambda case: (taken[build_of(case)], held[build_of(case)]))[: -(-len(own) // SHARE)]
+        some = sorted(own, key=lambda case: (taken[build_of(case)], held[build_of(case)]))[: -(-len(own) // ONE_OF)]
         taken.update(map(build_of, some))
         found += some
     first = {build_of(case): case for case in reversed(every)}

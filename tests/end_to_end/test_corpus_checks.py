@@ -11,14 +11,17 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, share
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS
+from tools.shares import at_most
 
 from pyptx_ir.isa.modules import check_text, portability
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import decode, parse
 from pyptx_ir.toolchain.finder import find_tool
 
 from .ptxas_verdicts import complaints
+
+pytestmark = pytest.mark.scaled
 
 MOST = 6  # modules of a producer, by default, but for those made by people
 # Each module of the sample is judged for two of these, in turn.
@@ -42,7 +45,7 @@ def test_what_ptxas_accepts_has_no_error(folder: str) -> None:
     accepted = [row["path"] for row in rows() if row["assembles"] and row["path"].startswith(f"{folder}/")]
     found = [
         f"{path}:{one.line}:{one.column}: {one.code}: {one.message}"
-        for path in (accepted if folder == BY_HAND else share(accepted, 0, MOST))
+        for path in (accepted if folder == BY_HAND else at_most(accepted, MOST))
         for one in check_text(text_of(path), path)
         if one.is_error
     ]

@@ -13,7 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.corpus_modules import BY_HAND, CORPUS, share
+from tests.corpus_modules import BY_HAND, CORPUS
+from tools.shares import at_most
 
 from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spell, walk
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement, lead_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.syntax.source import Span
+
+pytestmark = pytest.mark.scaled
 
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
 MOST = 8  # modules of a producer that a law takes, by default
@@ -41,7 +44,7 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
 
 def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
     """Return a law's share of a folder; laws with other turns take other modules."""
-    return trees(folder) if folder == BY_HAND else share(trees(folder), turn, most)
+    return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 
 def test_there_is_a_corpus() -> None:
@@ -81,7 +84,7 @@ def bare(node: Statement) -> Statement:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_careful_parser_alone_makes_the_same_tree(folder: str) -> None:
-    for name, data, tree in share(trees(folder), 3, MOST // 2 if folder != BY_HAND else 40):
+    for name, data, tree in at_most(trees(folder), MOST // 2 if folder != BY_HAND else 40, 3):
         careful, errors = _parse(Source(decode(data)), fast=False)
         assert not errors, name
         assert careful == tree, name

@@ -6,13 +6,13 @@ A share of what compilers wrote is taken by default, and all with `PYPTX_KERNELS
 from __future__ import annotations
 
 import ast
-import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import share
 
 from pyptx_ir.syntax import decode, emit, parse
 from pyptx_ir.syntax import nodes as n
@@ -26,10 +26,12 @@ from .test_corpus_laws import bare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.scaled
+
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 27  # one module in so many
+ONE_OF = 27  # modules, by default
 # Statements, braces and ends of modules that deviate from the style of their module, in percent of all, at most.
 MOST = {
     "clang-14": 3.0,
@@ -60,7 +62,7 @@ def text_of(name: str) -> str:
 def some(folder: str, turn: int) -> Iterator[tuple[str, str]]:
     """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
     names = sorted(path.name for path in (CORPUS / folder).glob("*.ptx"))
-    for name in names[turn % SHARE :: SHARE]:
+    for name in share(names, ONE_OF, turn):
         yield f"{folder}/{name}", text_of(f"{folder}/{name}")
 
 
@@ -89,7 +91,7 @@ def test_so_does_any_other_style(folder: str) -> None:
 def test_few_statements_deviate(folder: str) -> None:
     deviating = all_of_them = 0
     paths = sorted((CORPUS / folder).glob("*.ptx"))
-    for path in paths if SHARE == 1 else paths[:: 1 + len(paths) // 40]:
+    for path in share(paths, 1 + len(paths) // 40):
         name = f"{folder}/{path.name}"
         tree = parse(text_of(name))
         deviating += len(list(deviations(tree, learn(tree))))

@@ -5,21 +5,20 @@
 
 from __future__ import annotations
 
-import os
 from itertools import cycle, product
 
 import ml_dtypes
 import numpy as np
 import pytest
+from tools.shares import full
 
 from .matrix_kernels import gemm
 
+pytestmark = pytest.mark.scaled
+
 SIZES = [(64, 64, 16), (16, 8, 16), (1, 1, 1), (65, 63, 17), (33, 130, 50), (130, 7, 95)]
 NUMERICS = ("fast", "exact")
-if os.environ.get("PYPTX_KERNELS") == "all":
-    CASES = list(product(SIZES, NUMERICS))
-else:
-    CASES = list(zip(SIZES, cycle(NUMERICS), strict=False))
+CASES = full(list(product(SIZES, NUMERICS)), default=list(zip(SIZES, cycle(NUMERICS), strict=False)))
 
 
 def inputs(m, n, k):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx_ir.toolchain import assemble
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("jax")
 
-pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
+pytestmark = [pytest.mark.scaled, pytest.mark.jax, pytest.mark.ptxas]
 
 ROWS, COLUMNS = 64, 2048
 
@@ -112,10 +113,10 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
 
 AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]
 MODES = ({}, {"late": True})
-if os.environ.get("PYPTX_KERNELS") == "all":
-    SIMULATED = list(itertools.product(AMPERE_PRODUCTS, MODES))
-else:
-    SIMULATED = list(zip(AMPERE_PRODUCTS, itertools.cycle(MODES), strict=False))
+SIMULATED = full(
+    list(itertools.product(AMPERE_PRODUCTS, MODES)),
+    default=list(zip(AMPERE_PRODUCTS, itertools.cycle(MODES), strict=False)),
+)
 
 
 @pytest.mark.usefixtures("examples")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import f32, u32
+
+pytestmark = pytest.mark.scaled
 
 PIXELS, CHANNELS = 32, 32
 A = SharedTile(f32, (PIXELS, CHANNELS))  # outputs x channels, swizzled 128B
@@ -19,8 +21,7 @@ CONVOLUTIONS = [
     ((2, 5, 7), (3, 3), {"padding": 1}),
     ((1, 8, 9), (2, 3), {"stride": 2}),
 ]
-if os.environ.get("PYPTX_KERNELS") != "all":
-    CONVOLUTIONS = CONVOLUTIONS[:1]
+TAKEN = full(CONVOLUTIONS, default=CONVOLUTIONS[:1])
 
 
 def convolving(shape: tuple[int, int, int], filter_size: tuple[int, int], **window: Any) -> Any:
@@ -89,7 +90,7 @@ def reference(
     return np.array(found)
 
 
-@pytest.mark.parametrize(("shape", "filter_size", "window"), CONVOLUTIONS)
+@pytest.mark.parametrize(("shape", "filter_size", "window"), TAKEN)
 def test_columns_by_tma_are_those_of_a_convolution(
     shape: tuple[int, int, int], filter_size: tuple[int, int], window: dict[str, int]
 ) -> None:

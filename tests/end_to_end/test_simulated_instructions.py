@@ -8,11 +8,13 @@ fails, and so does one that is listed and simulated, or listed and nowhere in th
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+from tools.shares import FULL, full
 
 from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Function
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
+pytestmark = pytest.mark.scaled
+
 Shape: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], bool]"
 
-EVERYTHING = os.environ.get("PYPTX_KERNELS") == "all"
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 
 TENSOR_CORES = "the matrix units' arithmetic comes with the tensor cores"
@@ -86,7 +89,7 @@ def _entries() -> Iterator[tuple[str, Module, str]]:
         module = parse(decode(path.read_bytes()), name)
         functions = [each for each in module.body if isinstance(each, Function)]
         called = {shape for each in functions if each.kind != "entry" for shape in _shapes(each)}
-        whole = EVERYTHING or not called <= met
+        whole = FULL or not called <= met
         met |= called
         for entry in functions:
             shapes = _shapes(entry)
@@ -127,4 +130,4 @@ def test_what_is_listed_is_in_the_corpus_and_not_simulated() -> None:
 def test_every_other_instruction_compiles() -> None:
     _, refused, known = _missing()
     assert refused == {}
-    assert known > (100_000 if EVERYTHING else 40_000)
+    assert known > full(100_000, default=40_000)

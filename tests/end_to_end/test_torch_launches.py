@@ -39,7 +39,7 @@ def from_file(path: Path) -> Any:
 kernels = from_file(PACKAGES / "pyptx-torch" / "tests" / "kernels.py")
 null_driver = from_file(PACKAGES / "pyptx-launch" / "tests" / "null_driver.py")
 
-pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
+pytestmark = [pytest.mark.no_cover, pytest.mark.torch, pytest.mark.ptxas]
 
 STREAM = 7
 HOST = places.Place(

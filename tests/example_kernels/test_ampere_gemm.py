@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import pytest
 from examples.ampere import gemm_highperf_ampere, gemm_pipelined, gemm_simple
 from examples.ampere.gemm_highperf_ampere import GROUP, Config, choose_tile
 from tools.sass_loops import MATRIX, main_loop
+from tools.shares import full
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import bf16, f16, u32
@@ -26,7 +26,8 @@ from .misplaced import misplaced
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+pytestmark = pytest.mark.scaled
+
 DTYPES = {
     "bf16": (bf16, ml_dtypes.bfloat16, 2.0**-8),
     "f16": (f16, np.float16, 2.0**-11),
@@ -66,12 +67,12 @@ SHARE = [
     *((step, "f16", (3, 1, 5), {"seed": 4, "late": True}) for step in (LADDER[0], LADDER[3])),
     (LADDER[0], "f16", (67, 73, 74), {}),
 ]
-each_step = pytest.mark.parametrize("step", LADDER if EVERY else LADDER[:3], ids=lambda step: step.name)
+each_step = pytest.mark.parametrize("step", full(LADDER, default=LADDER[:3]), ids=lambda step: step.name)
 
 
 @pytest.mark.parametrize(
     ("step", "dtype", "size", "schedule"),
-    list(product(LADDER, DTYPES, SIZES, SCHEDULES)) if EVERY else SHARE,
+    full(list(product(LADDER, DTYPES, SIZES, SCHEDULES)), default=SHARE),
     ids=lambda value: value.name if isinstance(value, Step) else str(value),
 )
 def test_a_product_equals_float64_and_is_clean_under_every_schedule(
@@ -90,7 +91,7 @@ def test_a_product_equals_float64_and_is_clean_under_every_schedule(
     assert (error <= bound + rounding * (np.abs(exact) + bound) + 2.0**-25).all()
 
 
-@pytest.mark.parametrize("step", LADDER if EVERY else [LADDER[0], LADDER[3]], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", full(LADDER, default=(LADDER[0], LADDER[3])), ids=lambda step: step.name)
 def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_swizzled(
     step: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,8 +152,8 @@ def test_a_config_that_the_kernel_cannot_cut_is_refused(wrong: dict[str, int]) -
 
 
 @pytest.mark.ptxas
-@pytest.mark.parametrize("step", LADDER if EVERY else LADDER[2:3], ids=lambda step: step.name)
-@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90a"] if EVERY else ["sm_80"])
+@pytest.mark.parametrize("step", full(LADDER, default=LADDER[2:3]), ids=lambda step: step.name)
+@pytest.mark.parametrize("target", full(["sm_80", "sm_86", "sm_89", "sm_90a"], default=["sm_80"]))
 def test_the_main_loop_holds_its_products_and_copies_and_nothing_spills(step: Step, target: str) -> None:
     assembly = assemble(step.kernel(arch=target).ptx(M=512, N=512, K=512), target)
     (resources,) = assembly.resources.values()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tools.sass_loops import main_loop
+from tools.shares import FULL, full
 
 from pyptx_dsl.errors import AlignmentError
 
@@ -23,9 +23,8 @@ from .bank_conflicts import conflicts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
 # In the loops of products: products and barriers, the softmax, descriptors on their way to uniform registers, counting.
 SOFTMAX = {"FADD", "FFMA", "FMNMX", "FMUL", "F2FP", "MUFU", "SHFL"}
@@ -76,18 +75,17 @@ def problems(*shapes: tuple[int, int, int, int, int]) -> list[Sizes]:
 
 # One step and less; tails of keys and queries; more keys than queries and fewer, where some queries see no key at all.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
-FORWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)]
+FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)])
 # Slices of one step and of several, of different lengths, and of none, for some rows or for all.
 SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
-SPLIT = (
-    list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False))
-    if EVERY
-    else [(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)]
+SPLIT = full(
+    list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False)),
+    default=[(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)],
 )
-BACKWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 140, 72, 2, 1, causal=True)]
+BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 72, 2, 1, causal=True)])
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
-ASSEMBLED = LARGE if EVERY else LARGE[-1:]
-each_schedule = pytest.mark.parametrize("schedule", SCHEDULES if EVERY else SCHEDULES[:1], ids=str)
+ASSEMBLED = full(LARGE, default=LARGE[-1:])
+each_schedule = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[:1]), ids=str)
 
 
 def forward() -> Any:
@@ -189,7 +187,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's, while it compiles
-@pytest.mark.parametrize("compiled", [False, True] if EVERY else [False])
+@pytest.mark.parametrize("compiled", full([False, True], default=[False]))
 def test_torch_differentiates_attention(compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
     import torch
 
@@ -214,7 +212,7 @@ def test_torch_differentiates_attention(compiled: bool) -> None:  # noqa: FBT001
         assert (actual.grad.double() - right.grad).abs().max() <= 2**-6 * right.grad.abs().max()
 
 
-if EVERY:
+if FULL:
 
     @pytest.mark.torch
     @pytest.mark.jax
@@ -237,8 +235,8 @@ if EVERY:
             assert error.abs().max() <= 2**-6 * right.grad.abs().max()
 
 
-@pytest.mark.parametrize("splits", [1, 2, 4, 8] if EVERY else [1, 4])
-@pytest.mark.parametrize("head_dim", [64, 128] if EVERY else [64])
+@pytest.mark.parametrize("splits", full([1, 2, 4, 8], default=[1, 4]))
+@pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
 def test_results_leave_through_shared_memory_without_a_bank_conflict(
     monkeypatch: pytest.MonkeyPatch, head_dim: int, splits: int
 ) -> None:
@@ -339,7 +337,7 @@ def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
         forward().flash_attention(q, q, q, splits=3)
 
 
-@pytest.mark.parametrize("head_dim", [64, 128] if EVERY else [64])
+@pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
 def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
     small, large = (Sizes(head_dim, *shape, 8, 2, causal=True) for shape in ((1, 512, 512), (4, 8192, 16384)))
     attention = [forward().kernel_for(head_dim, splits) for splits in (1, 8)]
@@ -353,7 +351,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
-    attention = [forward().kernel_for(sizes.head_dim, splits) for splits in ((1, 2, 4, 8) if EVERY else (1, 4))]
+    attention = [forward().kernel_for(sizes.head_dim, splits) for splits in full((1, 2, 4, 8), default=(1, 4))]
     for kernel, more in (*((each, {}) for each in attention), (backward().BACKWARD[sizes.head_dim], {"T": 64})):
         # An advisory would be a warning, which is an error.
         resources = kernel.resources(**sizes.dimensions(), **more)
@@ -362,7 +360,7 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
-@pytest.mark.parametrize("splits", [1, 4] if EVERY else [1])
+@pytest.mark.parametrize("splits", full([1, 4], default=[1]))
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     """Once products are issued, only the scores are waited for; the rest, in the next step, behind the exponentials."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +10,13 @@ import pytest
 from benchmarks.kernels.case import Case, late, normal
 from benchmarks.kernels.protocol import error_of
 from benchmarks.kernels.runner import subjects
+from tools.shares import full
+
+pytestmark = pytest.mark.scaled
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = subjects()
 SMALL = [case for cases in SUBJECTS.values() for case in cases if case.small is not None]
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
-SHARE = SMALL if EVERY else SMALL[:1]
 
 
 def check_small(case: Case) -> None:
@@ -88,7 +88,7 @@ def test_cases_are_chosen_by_subject_or_by_the_beginning_of_their_names():
 @pytest.mark.torch
 @pytest.mark.hopper
 def test_kernels_equal_their_references_on_small_inputs():
-    for case in SHARE:
+    for case in full(SMALL, default=SMALL[:1]):
         check_small(case)
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 
 class Clock:
     """A stopwatch whose runs tell how long they take: it never reads the time."""

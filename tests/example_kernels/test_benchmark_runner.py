@@ -16,7 +16,7 @@ from benchmarks.kernels.runner import examine, examine_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.no_cover, pytest.mark.torch]
 
 
 @dataclass

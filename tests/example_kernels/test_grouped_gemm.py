@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tools.sass_loops import loops, main_loop
+from tools.shares import full
 
 from pyptx_sim.errors import LaunchError
 
@@ -21,9 +21,8 @@ from .misplaced import misplaced
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 2, "late": True})
 # Rows of each group, K, N, and how the kernel is built: empty groups at both ends, one row, whole tiles and one more.
 SMALL = {"block_n": 64, "stages": 3, "blocks": 3, "band": 2}
@@ -37,7 +36,7 @@ RUNS = (
     ((70, 3), 72, 456, {"block_m": 64, "block_n": 192, "blocks": 2}),
 )
 CASES = [
-    (*run, schedule) for run in (RUNS if EVERY else (RUNS[0], RUNS[-1])) for schedule in (SCHEDULES if EVERY else ({},))
+    (*run, schedule) for run in full(RUNS, default=(RUNS[0], RUNS[-1])) for schedule in full(SCHEDULES, default=({},))
 ]
 SIZES = {"T": 4096, "K": 2048, "G": 8, "N": 2048}
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from examples.hopper.gemm_highperf_hopper import place
 from tools.sass_loops import loops, main_loop
+from tools.shares import full
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import u32
@@ -26,9 +26,8 @@ from .misplaced import misplaced
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
 HIGHPERF, FP8 = "gemm_highperf_hopper", "gemm_fp8_hopper"
 # In a loop of products: the products and their barriers, descriptors on their way to uniform registers, and counting.
@@ -91,12 +90,12 @@ PRODUCTS = (
 DEFAULT = (*PRODUCTS[:4], PRODUCTS[6], PRODUCTS[9])
 RUNS = [
     (product, shape, schedule)
-    for product in (PRODUCTS if EVERY else DEFAULT)
-    for shape in (product.shapes if EVERY else product.shapes[:1])
-    for schedule in (SCHEDULES if EVERY else SCHEDULES[:1])
+    for product in full(PRODUCTS, default=DEFAULT)
+    for shape in full(product.shapes, default=product.shapes[:1])
+    for schedule in full(SCHEDULES, default=SCHEDULES[:1])
 ]
-each_product = pytest.mark.parametrize("product", PRODUCTS if EVERY else DEFAULT, ids=str)
-each_assembled = pytest.mark.parametrize("product", PRODUCTS if EVERY else DEFAULT[3:4], ids=str)
+each_product = pytest.mark.parametrize("product", full(PRODUCTS, default=DEFAULT), ids=str)
+each_assembled = pytest.mark.parametrize("product", full(PRODUCTS, default=DEFAULT[3:4]), ids=str)
 
 
 def name_of(value: object) -> str:

@@ -9,6 +9,8 @@ import pytest
 from tools import kernel_resources
 from tools.sass_loops import MATRIX, instructions, loops, main_loop
 
+pytestmark = pytest.mark.no_cover
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 

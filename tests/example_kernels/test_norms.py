@@ -5,7 +5,6 @@ A share of the matrix of kernels, paths, types and schedules runs by default, an
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from examples.hopper import layer_norm, rms_norm, rms_norm_backward, softmax, swiglu
 from examples.hopper.rows import HELD, MOST, Plan
+from tools.shares import FULL, full
 
 from pyptx.types import PtxType, bf16, f32
 from pyptx_dsl.errors import AlignmentError
@@ -21,9 +21,8 @@ from pyptx_dsl.errors import AlignmentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 DTYPES = {f32: np.dtype(np.float32), bf16: np.dtype(ml_dtypes.bfloat16)}
 # A sum over up to 64 elements of a thread and then over a tree of lanes errs by less than (64 + 15) / 2 units of 2**-24
 # at random, mostly by a few; `rsqrt` and `ex2` by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
@@ -65,12 +64,12 @@ MATRIX = [
 ]
 
 
-def share() -> Iterator[Any]:
+def matrix_share() -> Iterator[Any]:
     """Every path with a kernel, a type and a schedule, each in its turn; or everything."""
     for number, (name, path, dtype, schedule) in enumerate(MATRIX):
         turn = list(PATHS).index(path)
         chosen = (list(NORMS)[turn % 3], list(DTYPES)[turn % 2], turn % 2)
-        if EVERY or (name, dtype, schedule) == chosen:
+        if FULL or (name, dtype, schedule) == chosen:
             yield pytest.param(name, path, dtype, SCHEDULES[schedule], number, id=f"{name}-{path}-{dtype}-{schedule}")
 
 
@@ -88,7 +87,7 @@ def check(result: Any, expected: Any, dtype: PtxType) -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "path", "dtype", "schedule", "seed"), list(share()))
+@pytest.mark.parametrize(("name", "path", "dtype", "schedule", "seed"), list(matrix_share()))
 def test_a_kernel_equals_float64_without_a_finding(
     name: str, path: str, dtype: PtxType, schedule: dict[str, Any], seed: int
 ) -> None:
@@ -109,7 +108,7 @@ def test_a_kernel_equals_float64_without_a_finding(
     ids=list(NORMS),
 )
 def test_the_kernel_for_any_length_takes_short_odd_and_long_rows(kernel: Any, norm: Norm) -> None:
-    for columns in (4, 516, 8196) if EVERY else (516, 8196):
+    for columns in full((4, 516, 8196), default=(516, 8196)):
         arrays = normal(columns, f32, (2, columns), *[(columns,)] * norm.vectors)
         check(kernel(*arrays), norm.reference(*arrays), f32)
 
@@ -201,7 +200,7 @@ def gradient_share() -> Iterator[Any]:
     for turn, path in enumerate(BACKWARD):
         for dtype in DTYPES:
             for index, schedule in enumerate(SCHEDULES):
-                if EVERY or (dtype, index) == (list(DTYPES)[turn % 2], turn % 2):
+                if FULL or (dtype, index) == (list(DTYPES)[turn % 2], turn % 2):
                     yield pytest.param(path, dtype, schedule, id=f"{path}-{dtype}-{index}")
 
 
@@ -229,7 +228,7 @@ def test_gradients_have_the_same_bits_in_every_schedule_and_blocks_without_rows_
 
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
-@pytest.mark.parametrize("dtype", DTYPES if EVERY else [bf16], ids=str)
+@pytest.mark.parametrize("dtype", full(list(DTYPES), default=[bf16]), ids=str)
 def test_torch_differentiates_rms_norm(dtype: PtxType) -> None:
     import torch
 
@@ -290,16 +289,16 @@ def test_rows_that_have_no_plan_are_refused() -> None:
 
 def test_the_text_does_not_grow_with_the_row() -> None:
     for name, norm in NORMS.items():
-        lengths = LENGTHS if EVERY else (1024, 262144)
+        lengths = full(LENGTHS, default=(1024, 262144))
         longest = max(len(norm.make(columns).ptx(B=64)) for columns in lengths)
         assert longest < 16_000, name
 
 
 @pytest.mark.ptxas
-@pytest.mark.parametrize("name", NORMS if EVERY else ["layer_norm"])
+@pytest.mark.parametrize("name", full(list(NORMS), default=["layer_norm"]))
 def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
-    for columns in LENGTHS if EVERY else (8192,):
-        for dtype in DTYPES if EVERY else (f32,):
+    for columns in full(LENGTHS, default=(8192,)):
+        for dtype in full(list(DTYPES), default=[f32]):
             kernel = NORMS[name].make(columns, dtype)
             resources = kernel.resources(B=64)
             assert resources.spill_loads == resources.spill_stores == 0
@@ -311,8 +310,8 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
 
 @pytest.mark.ptxas
 def test_the_gradients_do_not_spill() -> None:
-    for columns in (1024, 8192, 65536) if EVERY else (8192,):
-        for dtype in DTYPES if EVERY else (bf16,):
+    for columns in full((1024, 8192, 65536), default=(8192,)):
+        for dtype in full(list(DTYPES), default=[bf16]):
             kernel = rms_norm_backward.rms_norm_gradients_for(columns, dtype)
             workers = rms_norm_backward.workers(rms_norm_backward.plan_for(columns, dtype))
             resources = kernel.resources(B=4096, P=workers)

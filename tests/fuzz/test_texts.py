@@ -18,6 +18,8 @@ from pyptx_ir.syntax import PtxSyntaxError, emit, parse, parse_recovering
 
 from .texts import MARKS, mutant, words
 
+pytestmark = pytest.mark.no_cover
+
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
 CHUNKS = 20  # so that several processes share the work
 SECONDS = 2.0

@@ -19,6 +19,8 @@ from .table import KNOBS, alternatives
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 ASKED = alternatives()
 MARK = "# <-"
 

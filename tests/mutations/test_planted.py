@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.shares import full, share
 
 from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     from pyptx_sim.mutations import Mutant
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-ALL = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
-ROWS = PLANTED if ALL else tuple({row.rule: row for row in PLANTED}.values())  # by default one fault of each rule
+ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault of each rule
 
 
 def runs(things: Iterable[object]) -> list[ParameterSet]:
@@ -34,7 +33,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
     return [
         pytest.param(thing, schedule, id=f"{thing}-{schedule or 'in order'}")
         for number, thing in enumerate(things)
-        for schedule in (SCHEDULES if ALL else (SCHEDULES[number % len(SCHEDULES)],))
+        for schedule in share(SCHEDULES, len(SCHEDULES), number)
     ]
 
 
@@ -52,7 +51,7 @@ def test_a_subject_is_right_and_clean(name: str, schedule: dict[str, Any]) -> No
 
 
 @pytest.mark.ptxas
-@pytest.mark.parametrize("name", SUBJECTS if ALL else list(SUBJECTS)[::4])
+@pytest.mark.parametrize("name", share(SUBJECTS, 4))
 def test_a_subject_assembles(name: str) -> None:
     subject = SUBJECTS[name]
     (target,) = (line.split()[1] for line in subject.text.splitlines() if line.startswith(".target"))

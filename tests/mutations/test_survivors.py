@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.shares import full
 
 from pyptx_sim.mutations import mutants, mutations, survey
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     from .subjects import Subject
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-ALL = os.environ.get("PYPTX_KERNELS") == "all"
-TRIED = list(SUBJECTS) if ALL else ["cluster_exchange"]
+TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
 STEPS = 60_000  # of a run; what loops for ever is refused
 
 

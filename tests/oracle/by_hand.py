@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.isa.targets import includes
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.toolchain.finder import Tool, tool_version
 
 from .plan import targets_of

@@ -9,8 +9,9 @@ from pyptx_arch_hopper.table.chapters import CHAPTERS as HOPPER
 from pyptx_ir.isa.form_diagnostics import unavailable
 from pyptx_ir.isa.table.chapters import CHAPTERS
 from pyptx_ir.isa.target_rows import TARGETS
-from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.isa.targets import includes
 from pyptx_ir.plugins.manager import manager
+from pyptx_ir.plugins.targets import find_target
 
 from .cases import Case, cases_of
 from .ptxas import Judge

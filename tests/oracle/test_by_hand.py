@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.toolchain.finder import find_tool
 
 from .by_hand import FOLDER, NEWEST, VERSIONS, HandWritten, read, taken
@@ -23,6 +23,8 @@ from .report import laxer, opinion, stricter
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+pytestmark = pytest.mark.no_cover
 
 EVERYTHING = os.environ.get("PYPTX_ORACLE") == "all"
 SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one form in so many, one target in so many

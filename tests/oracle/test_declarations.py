@@ -21,6 +21,8 @@ from .known_declarations import LAXER, STRICTER
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_cover
+
 PATHS = sorted(FOLDER.glob("*.tsv"))
 SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 40
 cases_of = cache(read)

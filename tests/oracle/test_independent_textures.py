@@ -13,7 +13,7 @@ from .by_hand import FOLDER, read
 from .ptxas import Judge
 from .report import opinion
 
-pytestmark = pytest.mark.ptxas
+pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 # A texture's own sampler, a register for the texture, and what stays behind them.
 TEXTURES = re.compile(r"\[(?:tex0|%u64_1), ")

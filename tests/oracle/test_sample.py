@@ -17,7 +17,7 @@ from .plan import chapters, plan
 from .ptxas import Judge
 from .report import Report, laxer, stricter
 
-pytestmark = pytest.mark.ptxas
+pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:

@@ -22,7 +22,7 @@ from .written import GALLERY, forms_in, loaded, written_by_wrappers
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.ptxas
+pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 WRITTEN = row("written", manual="examples and wrappers")
 SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 4  # one target in so many

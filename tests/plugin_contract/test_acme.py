@@ -88,7 +88,8 @@ def test_it_keeps_the_contract(run: Run) -> None:
 
 def test_its_target_is_found_and_has_what_it_extends(run: Run) -> None:
     script = """
-from pyptx_ir.isa.targets import default_version, find_target, includes
+from pyptx_ir.isa.targets import default_version, includes
+from pyptx_ir.plugins.targets import find_target
 target = find_target("acme_1")
 assert target.shared_optin == 64 * 1024
 assert includes("acme_1", "sm_80") and not includes("acme_1", "sm_90a") and not includes("sm_90a", "acme_1")
@@ -246,7 +247,7 @@ def test_installed_plugins_can_be_switched_off_and_named_one_by_one(run: Run) ->
 def test_without_it_the_target_and_the_namespace_are_unknown(run: Run) -> None:
     script = """
 from pyptx import ptx
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 for ask in (lambda: find_target("acme_1"), lambda: ptx.acme):
     try:
         ask()

@@ -13,9 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, refused, share
+from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
 from tests.wild.rebuilding import Rebuilt, rebuild, run
 from tests.wild.work import Work
+from tools.shares import at_most
 
 from pyptx_ir.syntax import decode, encode, nodes, parse, walk
 from pyptx_ir.syntax.style import learn, stripped
@@ -25,13 +26,15 @@ from .printer import printed
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHARE = 4  # modules of a producer, by default
+pytestmark = pytest.mark.scaled
+
+PER_PRODUCER = 4  # modules of each, by default
 MOST = 5.0  # of what a compiler wrote, the statements of which something is said, in percent at most
 
 
 def some(folder: str, turn: int) -> list[Path]:
     paths = sorted((CORPUS / folder).glob("*.ptx"))
-    return paths if folder == BY_HAND else share(paths, turn, SHARE)
+    return paths if folder == BY_HAND else at_most(paths, PER_PRODUCER, turn)
 
 
 @cache

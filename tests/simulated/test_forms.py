@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from functools import cache
 from pathlib import Path
 
 import pytest
 from tests.oracle.ptxas import Judge
+from tools.shares import full
 
 from pyptx_ir.isa.check import TABLE_VERSION
 from pyptx_ir.isa.special_registers import special_register_rows
@@ -24,11 +24,13 @@ from pyptx_sim.program.lowering import lower
 
 from .forms import THREADS, arguments_of, kernel_of, legal_forms, rows_of
 
+pytestmark = pytest.mark.scaled
+
 TARGET = "sm_90a"
-MOST = None if os.environ.get("PYPTX_KERNELS") == "all" else 2
+MOST = full(None, default=2)
 RUN_VERSION = (9, 0)  # the oldest ptxas that the tests are run with knows it
 STEPS = 3000
-RUNS = 400 if MOST is None else 120
+RUNS = full(400, default=120)
 ROOT = Path(__file__).parents[2]
 
 TEXTURES = "textures and surfaces: filtering in fixed point, formats and layouts that only the driver knows"

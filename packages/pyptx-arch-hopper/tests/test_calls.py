@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import share
 
 from pyptx_dsl.errors import InstructionUseError
 from pyptx_dsl.kernels.decorator import kernel
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-pytestmark = pytest.mark.ptxas
+pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
 # What takes thousands of calls to refuse them takes one of four, unless everything is asked for.
-SOME = CALLS if os.environ.get("PYPTX_KERNELS") == "all" else CALLS[::4]
+SOME = share(CALLS, 4)
 ASKED = (9, 0)  # what ptxas 13.0 reads
 HERE = "calls.py:"
 

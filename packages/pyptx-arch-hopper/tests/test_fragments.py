@@ -5,10 +5,10 @@ Of the 128 threads some are asked about for each number of columns, not the same
 
 from __future__ import annotations
 
-import os
 from itertools import product
 
 import pytest
+from tools.shares import full
 
 from pyptx_arch_hopper.products import forms
 from pyptx_dsl import ptx, reg
@@ -17,7 +17,9 @@ from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.isa.kinds.fragments import registers_of
 
-STEP = 5 if os.environ.get("PYPTX_KERNELS") == "all" else 15
+pytestmark = pytest.mark.scaled
+
+STEP = full(5, default=15)
 SUMS = sorted({(form.d, columns) for form in forms() for columns in form.columns})
 
 

@@ -7,7 +7,6 @@ chunks by the swizzle; a descriptor's fields are strides of the canonical layout
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import share
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.kernels.decorator import kernel
@@ -24,6 +24,8 @@ from pyptx_dsl.types import PtxType, bf16, e4m3, f32, s8, s32, tf32
 
 if TYPE_CHECKING:
     from pyptx_dsl.contract.specs import Tile
+
+pytestmark = pytest.mark.scaled
 
 BASE = 0x2000  # where shared memory begins, aligned to every pattern
 COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # chunks in a row of the pattern, by the field of the swizzle
@@ -204,11 +206,8 @@ CASES = [
 
 
 # Reading PTX in Python is slow: by default every third pair of layouts.
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3
-
-
 @pytest.mark.parametrize(
-    ("left", "right"), CASES[::SHARE], ids=lambda tile: f"{tile.dtype}-{tile.shape}-{tile.major}-{tile.swizzle}"
+    ("left", "right"), share(CASES, 3), ids=lambda tile: f"{tile.dtype}-{tile.shape}-{tile.major}-{tile.swizzle}"
 )
 def test_a_product_of_tiles_is_the_product_of_the_matrices(left: SharedTile, right: SharedTile) -> None:
     a, b = random_matrix(left.shape, 1), random_matrix(right.shape, 2)

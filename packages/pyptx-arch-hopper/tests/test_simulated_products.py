@@ -7,7 +7,6 @@ form with every N, dense and sparse, with a in registers and in shared memory; o
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_arch_hopper.products import Form, forms
 from pyptx_dsl import ptx, reg, smem
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 83  # one of so many cases
+pytestmark = pytest.mark.scaled
+
 DTYPES = {
     "f16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),
@@ -317,14 +318,14 @@ def run(case: Case, seed: int, **options: object) -> tuple[Array, Problem]:
     return matrix_of(case, np.asarray(result.outputs[0])), problem
 
 
-@pytest.mark.parametrize("case", list(cases())[::SHARE], ids=str)
+@pytest.mark.parametrize("case", share(cases(), 83), ids=str)
 def test_a_product_is_the_product_of_its_matrices(case: Case) -> None:
     found, problem = run(case, 1)
     worst = np.abs(found.astype(np.float64) - problem.total) - problem.bound
     assert worst.max() <= 0, f"{worst.max()} beyond the bound at {np.unravel_index(worst.argmax(), worst.shape)}"
 
 
-EXACT = [case for case in cases() if case.columns == 8 and case.form.d != "s32" and case.a is None][:: SHARE // 4 + 1]
+EXACT = share((case for case in cases() if case.columns == 8 and case.form.d != "s32" and case.a is None), 21)
 
 
 @pytest.mark.parametrize("case", EXACT, ids=str)

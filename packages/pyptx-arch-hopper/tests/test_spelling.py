@@ -6,17 +6,18 @@ row by default, and all under `PYPTX_KERNELS=all`.
 
 from __future__ import annotations
 
-import os
 from random import Random
 
 import pytest
+from tools.shares import FULL
 
 from pyptx_arch_hopper.table.chapters import ROWS
 from pyptx_dsl.instructions.inversion import call_of
 from pyptx_ir.isa.forms import forms, register_type, some_forms
 from pyptx_ir.syntax import parse_instruction
 
-EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+pytestmark = pytest.mark.scaled
+
 OLDER = {"membar"}  # the older spelling of ptx.fence, and of its proxies
 OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 
@@ -25,6 +26,6 @@ OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 def test_every_form_of_hopper_is_a_call(opcode: str) -> None:
     chance = Random(opcode)
     rows = [row for row in ROWS if row.opcode == opcode]
-    texts = [text for row in rows for text in (forms(row) if EVERY else some_forms(row, chance, 4))]
+    texts = [text for row in rows for text in (forms(row) if FULL else some_forms(row, chance, 4))]
     assert len(texts) >= len(rows)
     assert [text for text in texts if call_of(parse_instruction(text), register_type) is None] == []

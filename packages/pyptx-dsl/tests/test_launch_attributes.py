@@ -6,7 +6,7 @@ import pytest
 
 from pyptx_dsl.contract.launch_attributes import encode_attributes
 from pyptx_dsl.errors import LaunchError
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 
 SM_90A = find_target("sm_90a")
 

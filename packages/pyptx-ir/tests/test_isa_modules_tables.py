@@ -14,7 +14,7 @@ from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.isa.table import directives
 from pyptx_ir.isa.table import special_registers as specials
 from pyptx_ir.isa.target_rows import TARGETS
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.toolchain.diagnostics import parse_log
 from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyptx_ir.isa.target_rows import TARGETS, TargetError, TargetRow
-from pyptx_ir.isa.targets import default_version, find_target, includes
+from pyptx_ir.isa.targets import default_version, includes
+from pyptx_ir.plugins.targets import find_target
 
 NAMES = [target.name for target in TARGETS]
 

@@ -14,10 +14,11 @@ from pyptx_ir.isa.form_diagnostics import unknown
 from pyptx_ir.isa.modules import check_module
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
-from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.isa.targets import includes
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.manager import Plugins
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import parse, parse_instruction
 
 if TYPE_CHECKING:

@@ -286,6 +286,7 @@ def seconds(text: str) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name: str) -> None:
     size = 25_000

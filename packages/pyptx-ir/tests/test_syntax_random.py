@@ -15,6 +15,8 @@ from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.syntax.style import KNOWN, learn, stripped
 
+pytestmark = pytest.mark.no_cover
+
 # Every form once; the tokens between which trivia may stand are found by `TOKEN`.
 FORMS = (
     ".version 8.0 .target sm_90a, debug .address_size 64",

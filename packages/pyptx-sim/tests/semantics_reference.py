@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import random
 import struct
 from fractions import Fraction
@@ -15,6 +14,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tools.shares import full
 
 from pyptx_ir.syntax import parse_instruction
 from pyptx_sim.semantics import ROWS, NoSemantics
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Operation
 
 # By default each instruction meets some of the values that it meets where everything is asked for, in `nox -s kernels`.
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3
+SHARE = full(1, default=3)
 
 _ROWS = {row.opcode: row for row in ROWS}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import Mapped
@@ -17,6 +17,8 @@ from .test_bulk_copy import BEFORE, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+pytestmark = pytest.mark.scaled
 
 # Manual: "cp.reduce.async.bulk", table of combinations; the second set is that of shared memory, the third of tensors.
 GLOBAL = (
@@ -32,8 +34,8 @@ SHARED = (
     *((op, "u32") for op in ("inc", "dec")),
 )
 TENSORS = tuple((op, kind) for op, kind in GLOBAL if kind not in {"f64", "noftz.f32"})
-if os.environ.get("PYPTX_KERNELS") != "all":  # the arithmetic is that of reductions into global memory
-    SHARED, TENSORS = SHARED[::3], TENSORS[::3]
+# The arithmetic is that of reductions into global memory.
+SHARED, TENSORS = share(SHARED, 3), share(TENSORS, 3)
 DTYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 
 INTEGERS: dict[str, Callable[[int, int], int]] = {

@@ -175,6 +175,37 @@ def test_vprintf_prints_in_the_order_of_the_lanes() -> None:
     assert out[:4].tolist() == [4, 4, 4, 0]
 
 
+FORMATS = """
+.global .align 1 .b8 formats[] = {37, 99, 32, 37, 104, 104, 117, 32, 37, 104, 100, 32, 37, 112, 32, 37, 54, 120, 33, 0};
+"""
+
+
+def test_vprintf_prints_characters_short_numbers_and_addresses_as_c_does() -> None:
+    body = """
+    .local .align 8 .b8 frame[32];
+    setp.gt.u32 %p1, %r0, 0; @%p1 exit;
+    mov.u64 %rd2, frame; cvta.local.u64 %rd3, %rd2;
+    st.local.u32 [%rd2], 0x141; st.local.u32 [%rd2+4], 0x1FF; st.local.u32 [%rd2+8], 0x18000;
+    st.local.u64 [%rd2+16], 0xABCDEF; st.local.u32 [%rd2+24], 0xBEEF;
+    mov.u64 %rd5, formats; cvta.global.u64 %rd5, %rd5;
+    {
+    .param .b64 a; .param .b64 b; .param .b32 c; st.param.b64 [a], %rd5; st.param.b64 [b], %rd3;
+    call.uni (c), vprintf, (a, b);
+    }
+    """
+    result = execute(body, np.zeros(32, np.uint32), before=RUNTIME + FORMATS)
+    assert result.printed == "A 255 -32768 0xabcdef   beef!"
+
+
+def test_threads_that_exit_in_a_function_end_and_the_others_return() -> None:
+    before = """
+    .func (.reg .b32 y) inner(.reg .b32 x) { .reg .pred p; setp.lt.u32 p, x, 5; @p exit; add.u32 y, x, 1; ret; }
+    .func (.reg .b32 y) outer(.reg .b32 x) { .reg .b32 t; call (t), inner, (x); mul.lo.u32 y, t, 2; ret; }
+    """
+    body = "call (%r2), outer, (%r0);\nst.global.u32 [%rd1], %r2;"
+    assert words(body, before=before).tolist() == [0 if t < 5 else 2 * (t + 1) for t in range(32)]
+
+
 def test_a_failed_assertion_stops_the_kernel_with_its_words() -> None:
     body = """
     mov.u64 %rd2, word; cvta.global.u64 %rd2, %rd2;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -308,6 +310,19 @@ def test_wmma_from_memory_to_memory(case):
             bound = {"s32": 0, "f64": size * 2.0**-48, "f32": size * 2.0**-19, "f16": size * 2.0**-10 + 2.0**-24}
             wrapped = (wanted + (1 << 31)) % (1 << 32) - (1 << 31) if types[0] == "s32" else wanted
             assert abs(number - wrapped) <= bound[types[0]], (row, column)
+
+
+def test_an_exact_product_of_f64_is_a_chain_of_fused_multiply_adds():
+    random = np.random.default_rng(5)
+    a, b, c = (random.standard_normal(shape) for shape in ((8, 4), (4, 8), (8, 8)))
+    d = np.zeros((8, 8))
+    text = wmma_kernel("m8n8k4", ("f64",) * 4, ("row",) * 4, (4, 8, 8, 8), ".global")
+    assert run(text, grid=1, block=32, args=[a, b, c, d], numerics="exact").findings == ()
+    for row, column in np.ndindex(8, 8):
+        chained = c[row, column]
+        for k in range(4):
+            chained = float(Fraction(a[row, k]) * Fraction(b[k, column]) + Fraction(chained))
+        assert d[row, column] == chained
 
 
 def test_several_warps_store_one_matrix_at_one_address():

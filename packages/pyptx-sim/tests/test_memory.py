@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, WIDTHS
 from pyptx_sim import Uninitialised, run
 from pyptx_sim.errors import MemoryFault
+from pyptx_sim.types import byte_size, is_type
 
 from .ptx_text import BODY_LINE, execute, module, words
 
@@ -23,6 +25,13 @@ random = np.random.default_rng(5)
 def samples(dtype: str, count: int) -> np.ndarray[Any, Any]:
     raw = random.integers(0, 256, count * np.dtype(dtype).itemsize, dtype=np.uint8)
     return raw.view(dtype)
+
+
+def test_every_type_of_the_table_has_a_dtype_as_wide_as_itself_or_its_register() -> None:
+    widths = {name: WIDTHS[name] for name in (*SIZES, *HELD_BY) if name != "pred"}
+    assert {name: 8 * byte_size(name) for name in widths} == widths
+    assert all(is_type(name) and 8 * byte_size(name) >= WIDTHS[name] for name in WIDTHS)
+    assert not any(map(is_type, ("u128", "b4", "x32", "global", "")))
 
 
 @pytest.mark.parametrize("space", ["global", "shared", "local", ""])

@@ -6,11 +6,11 @@ with the second seed, or with the first seed and late.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import Mapped, run
@@ -23,12 +23,13 @@ from .test_async_copy import SCHEDULES
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
+pytestmark = pytest.mark.scaled
+
 PLANTED = (*ASYNC, *ORDERS)
-SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 2
 SCHEDULED = [  # a kernel's schedules follow each other, so that it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
     for number, case in enumerate(PLANTED)
-    for schedule in SCHEDULES[number % SHARE :: SHARE]
+    for schedule in share(SCHEDULES, 2, number)
 ]
 each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
 # Under a random schedule the other warp may come first, and find no mbarrier at all.

@@ -84,6 +84,84 @@ def test_a_constant_expression_has_its_value(expression: str, value: int) -> Non
     assert set(words(f"mov.b32 %r1, {expression};\nst.global.b32 [%rd1], %r1;")) == {value}
 
 
+# What ptxas 13 writes for `.global .s64 x = …`, or for another type that is named.
+MEASURED = (
+    ("-7 / 2", -3),
+    ("-7 / 2U", 0x7FFFFFFFFFFFFFFC),
+    ("(.u64)-1 / 2", 0x7FFFFFFFFFFFFFFF),
+    ("(.s64)0xFFFFFFFFFFFFFFFF / 2", 0),
+    ("9223372036854775808 / 2", 1 << 62),
+    ("7 % 4", 3),
+    ("-7 % 4", 1),
+    ("7 % -4", 7),
+    ("-7 % 4 - 2 < 0", 1),
+    ("(7U % 4) - 4 > 0", 1),
+    ("~0 / 2", 0x7FFFFFFFFFFFFFFF),
+    ("~0 > 0", 1),
+    ("-1 < 1U", 0),
+    ("-1 == 0xFFFFFFFFFFFFFFFF", 1),
+    ("-1 >= 0", 0),
+    ("(-1 & -1) / 2", 0),
+    ("(5 & 1U) - 2 > 0", 1),
+    ("-5U / 2", 0x7FFFFFFFFFFFFFFD),
+    ("+5U - 6 > 0", 1),
+    ("-7 >> 1", -4),
+    ("~0 >> 1", 0x7FFFFFFFFFFFFFFF),
+    ("1 << 63 >> 63", -1),
+    ("1 << 65", 2),
+    ("1 << -1", -(1 << 63)),
+    ("0x7FFFFFFFFFFFFFFF + 1 > 0", 0),
+    ("(1 ? -7 : 2U) / 2", -3),
+    ("(1U > 0) - 2 > 0", 0),
+    ("(1 == 1U && 1) - 2 > 0", 0),
+    ("1.5 / 2.0 > 0.5", 1),
+)
+
+
+@pytest.mark.parametrize(("expression", "value"), MEASURED)
+def test_integers_of_an_expression_have_the_types_that_ptxas_gives_them(expression: str, value: int) -> None:
+    out = np.zeros(1, np.int64)
+    body = "ld.global.u64 %rd2, [x];\nst.global.u64 [%rd0], %rd2;"
+    assert execute(body, out, before=f".global .align 8 .s64 x = {expression};", block=1).findings == ()
+    assert out.tolist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "image"),
+    [
+        (".f64 x = 0.1 + 0.2", "343333333333d33f"),
+        (".f64 x = 0d3FF0000000000000 * 3.0", "0000000000000840"),
+        (".f64 x = 0f3F800000", "0000803f00000000"),  # its 32 bits, not its value
+        (".f32 x[2] = {0d3FF0000000000000, 1.5 / 2.0}", "0000803f0000403f"),
+        (".b32 x[2] = {1.5, 0f3F800000}", "0000c03f0000803f"),
+        (".b64 x = -1.5", "000000000000f8bf"),
+        (".u8 x[8] = {300, -1}", "2cff000000000000"),
+    ],
+)
+def test_an_initialiser_is_written_as_ptxas_writes_it(declaration: str, image: str) -> None:
+    out = np.zeros(1, np.uint64)
+    execute(
+        "ld.global.u64 %rd2, [x];\nst.global.u64 [%rd0], %rd2;", out, before=f".global .align 8 {declaration};", block=1
+    )
+    assert out.tobytes().hex() == image
+
+
+@pytest.mark.parametrize("operator", ["/", "%"])
+def test_a_constant_that_is_divided_by_zero_is_an_error(operator: str) -> None:
+    with pytest.raises(ProgramError, match="division by zero"):
+        execute("", np.zeros(1), before=f".global .u32 x = 7 {operator} 0;")
+
+
+def test_a_global_variable_may_be_declared_in_a_function() -> None:
+    body = """
+    .global .align 4 .u32 counter = 40;
+    atom.global.add.u32 %r1, [counter], 1; bar.sync 0;
+    ld.global.u32 %r2, [counter];
+    st.global.u32 [%rd1], %r2;
+    """
+    assert words(body).tolist() == [72] * 32
+
+
 BEFORE = """
 .global .align 4 .u32 plain = 7;
 .global .align 4 .b32 grid[2][3] = {{1, 2}, {4, 5, 6}};

@@ -5,19 +5,21 @@ Every jump burns fuel, so that each program ends. `PYPTX_KERNELS=all` asks for m
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from .ptx_text import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PROGRAMS = 300 if os.environ.get("PYPTX_KERNELS") == "all" else 24
+pytestmark = pytest.mark.scaled
+
+PROGRAMS = full(300, default=24)
 LENGTH, FUEL, THREADS, WORDS = 24, 40, 96, 4
 MASK = 0xFFFFFFFF
 REGISTERS = range(2, 8)  # %r2 to %r7 hold values, %r10 the fuel

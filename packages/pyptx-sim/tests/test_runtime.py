@@ -141,6 +141,45 @@ def test_an_out_that_does_not_fit_is_an_error(out: Any, message: str) -> None:
         call(Scale(), np.zeros(5, np.uint32), by=2, out=out)
 
 
+@dataclass
+class Twice(Scale):
+    """Scale with a second output, which it does not write, and outputs at multiples of 16 bytes."""
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        special = Scale.specialize(self, arguments, keywords)
+        (y,) = special.outputs
+        return replace(special, outputs=(replace(y, alignment=16), replace(y, name="z")))
+
+
+def test_outputs_that_share_memory_or_are_not_aligned_are_errors() -> None:
+    x, room = np.arange(5, dtype=np.uint32), np.zeros(12, np.uint32)
+    start = -room.ctypes.data // 4 % 4  # of a multiple of 16 bytes
+    with pytest.raises(LaunchError, match="for z and for y lie in the same memory"):
+        call(Twice(), x, by=2, out=(room[start : start + 5], room[start + 4 : start + 9]))
+    with pytest.raises(LaunchError, match=r"out= for y starts at address .*no multiple of 16 bytes"):
+        call(Twice(), x, by=2, out=(room[start + 1 : start + 6], np.zeros(5, np.uint32)))
+    first, second = call(Twice(), x, by=2, out=(room[start : start + 5], room[start + 5 : start + 10]))
+    assert (first.tolist(), second.tolist()) == ([0, 2, 4, 6, 8], [0] * 5)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ma.masked_equal(np.arange(5, dtype=np.uint32), 2), "its mask would be lost"),
+        (np.arange(5, dtype=np.uint32)[::-1], "negative strides"),
+    ],
+)
+def test_an_array_whose_bytes_are_not_its_elements_in_order_is_refused(array: Any, message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        call(Scale(), array, by=2)
+
+
+def test_the_doctor_says_on_what_the_simulator_runs() -> None:
+    (check,) = [check for check in manager().doctor_checks() if check.name == "simulator"]
+    (line,) = check.run()
+    assert (line.state, np.__version__ in line.found) == ("ok", True)
+
+
 def test_simulate_returns_outputs_findings_and_statistics() -> None:
     x = np.arange(70, dtype=np.uint32)
     result = simulate(Scale(), x, by=2, checks="all", seed=3)

@@ -10,6 +10,8 @@ import pytest
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 INF, NAN = math.inf, math.nan
 F32 = np.float32
 

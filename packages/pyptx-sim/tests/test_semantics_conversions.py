@@ -11,6 +11,8 @@ import pytest
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 MODES = ("rn", "rz", "rm", "rp")

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 MODES = ("rn", "rz", "rm", "rp")
 HALF = ("f16", "bf16")
 PACKED = {"f16x2": ("f16", 16), "bf16x2": ("bf16", 16), "f32x2": ("f32", 32)}

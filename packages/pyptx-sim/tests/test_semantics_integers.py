@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 SIGNED = ("s16", "s32", "s64")
 BITS = ("b16", "b32", "b64")

@@ -19,6 +19,8 @@ from pyptx_sim.types import dtype_of
 from . import products_reference as products
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 WARPS = 2
 NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FLOATS = {"f16", "bf16", "tf32", *NARROW}

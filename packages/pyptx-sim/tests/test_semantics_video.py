@@ -9,6 +9,8 @@ import pytest
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 KINDS = ("u32", "s32")
 OPERATIONS = {
     "vadd": lambda a, b: a + b,

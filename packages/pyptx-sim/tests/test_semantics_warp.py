@@ -10,6 +10,8 @@ import pytest
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 WARP = 32
 FULL = 0xFFFFFFFF
 

@@ -16,6 +16,8 @@ from pyptx_sim.semantics.chapters import FORMS
 
 from . import semantics_reference as ref
 
+pytestmark = pytest.mark.scaled
+
 REFERENCES = {path.name for path in Path(__file__).parent.glob("test_semantics_*.py")} - {Path(__file__).name}
 
 

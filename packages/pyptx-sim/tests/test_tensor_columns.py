@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx_ir.plugins.rows import Im2col, TensorMap
 from pyptx_sim import Mapped
@@ -20,8 +20,9 @@ from .test_tensor_copy import BEFORE, HEAD, LOAD, OUT, PARAMETERS, loaded, map_o
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ALL = os.environ.get("PYPTX_KERNELS") == "all"
-schedules = pytest.mark.parametrize("schedule", SCHEDULES if ALL else SCHEDULES[-1:])
+pytestmark = pytest.mark.scaled
+
+schedules = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[-1:]))
 
 
 def walk(array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_ir.plugins.rows import Frame, TensorMap
 from pyptx_ir.syntax import parse
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
 
     from pyptx_sim import Result
 
-Event = dict[str, Any]
+pytestmark = pytest.mark.scaled
 
-# All cases on all schedules, or some of them: `nox -s kernels` asks for all.
-EVERYTHING = os.environ.get("PYPTX_KERNELS") == "all"
+Event = dict[str, Any]
 
 # The second warp waits for bytes that nobody sends, the first one for its copy, and then for the second.
 STUCK = """
@@ -141,9 +140,9 @@ CASES: dict[str, Callable[..., Result]] = {
     "pipeline": pipeline(PTX),
     "stuck": stuck,
     "copies": copies,
-    **{case.title: planted(case.title) for case in PLANTED[:: 1 if EVERYTHING else 6]},
+    **{case.title: planted(case.title) for case in share(PLANTED, 6)},
 }
-TURNS = range(len(SCHEDULES)) if EVERYTHING else (1, 3)  # at random, and late
+TURNS = share(range(len(SCHEDULES)), 2, 1)  # at random, and late
 
 
 @dataclass(frozen=True, eq=False)

@@ -218,7 +218,7 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
 
 def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -> SharedRegion:
     """Place an allocation, unless the target has not so much."""
-    from pyptx_ir.isa.targets import find_target
+    from pyptx_ir.plugins.targets import find_target
 
     target = find_target(trace.target)
     total = -(-trace.shared.static_bytes // alignment) * alignment + size

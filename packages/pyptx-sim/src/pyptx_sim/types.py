@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.isa.scalar_types import HELD_BY, WIDTHS
+from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, WIDTHS
 
 DType: TypeAlias = np.dtype[Any]
 
@@ -23,12 +23,11 @@ SIXTEEN: DType = np.dtype(np.complex128)
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
 _INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
 
-# Formats of PTX that a register holds as raw bits: those that fill it, smaller ones alone in a byte, elements of
-# matrices by the word, and handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
+# Formats of PTX that a register holds as raw bits: those that fill it, smaller ones alone in a byte, integers
+# of matrices by the word, and handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
 _RAW_BITS: dict[str, int] = {
     **{name: WIDTHS[name] for name in HELD_BY if name not in _EXACT},
-    **dict.fromkeys(("e4m3", "e5m2", "ue8m0", "ue4m3", "e2m3", "e3m2", "e2m1"), 8),
-    **dict.fromkeys(("b1", "u4", "s4"), 32),
+    **{name: 32 if name[1:].isdecimal() else 8 for name in WIDTHS.keys() - SIZES.keys() - HELD_BY.keys()},
     **dict.fromkeys(("texref", "samplerref", "surfref"), 64),
 }
 
@@ -44,10 +43,7 @@ def dtype_of(ptx_type: str) -> DType:
     raw = _RAW_BITS.get(ptx_type)
     if raw is not None:
         return np.dtype(f"<u{raw // 8}")
-    kind, bits = _INTEGER_KINDS.get(ptx_type[:1]), ptx_type[1:]
-    if kind is None or bits not in {"8", "16", "32", "64"}:
-        raise KeyError(ptx_type)
-    return np.dtype(f"<{kind}{int(bits) // 8}")
+    return np.dtype(f"<{_INTEGER_KINDS[ptx_type[:1]]}{SIZES[ptx_type] // 8}")
 
 
 def is_type(word: str) -> bool:

@@ -162,7 +162,7 @@ def _bytes(data: bytes) -> str:
 
 
 def _row(entry: Entry) -> str:
-    from pyptx_ir.isa.targets import find_target
+    from pyptx_ir.plugins.targets import find_target
 
     wide = int(math.prod(entry.special.cluster) > find_target(entry.special.target).cluster)
     shared = entry.special.shared_bytes

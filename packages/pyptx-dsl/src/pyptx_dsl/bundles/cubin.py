@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.errors import BundleError
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Specialization

@@ -19,7 +19,8 @@ from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
 from pyptx_dsl.kernels.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
 from pyptx_dsl.kernels.specialize import specialization, trace_kernel
 from pyptx_ir.isa.target_rows import TargetError
-from pyptx_ir.isa.targets import default_version, find_target
+from pyptx_ir.isa.targets import default_version
+from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
     import os

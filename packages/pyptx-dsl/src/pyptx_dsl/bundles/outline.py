@@ -15,8 +15,8 @@ from pyptx_dsl.contract.specs import MAX_ALIGN, Layout, Tile
 from pyptx_dsl.errors import BundleError
 from pyptx_dsl.kernels.declaration import Declaration
 from pyptx_dsl.types import TYPES, from_name
-from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import Input
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.nodes import Version
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import LaunchError
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.target_rows import TargetError
-from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import (
     FILLS,
     INTERLEAVES,
@@ -31,6 +30,7 @@ from pyptx_ir.plugins.rows import (
     Specialization,
     TensorMap,
 )
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import PtxSyntaxError, parse
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, Signatur
 from pyptx_dsl.kernels.arch import detect_arch, product_hint
 from pyptx_dsl.registers.operands import as_integer, as_items
 from pyptx_ir.isa.target_rows import TargetError
-from pyptx_ir.isa.targets import default_version, find_target
+from pyptx_ir.isa.targets import default_version
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.nodes import HeaderDirective
 from pyptx_ir.syntax.operands import Immediate
 

@@ -26,7 +26,7 @@ from pyptx_dsl.tracing.label_schemes import label_names
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.statement_checks import StatementChecker
 from pyptx_ir.isa.target_rows import TargetError
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
 

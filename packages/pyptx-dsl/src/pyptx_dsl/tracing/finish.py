@@ -18,8 +18,8 @@ from pyptx_dsl.tracing.label_schemes import name_labels
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
-from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import SharedVariable
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import rewritten

@@ -9,9 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, cast
 
-from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.homes import gpu_remedy
 from pyptx_ir.plugins.rows import Diagnosis
+from pyptx_ir.plugins.targets import find_target
 
 LAUNCHER: Final = "pyptx_launch"
 DEFAULT_ARCH: Final = "sm_90a"  # of `@kernel`

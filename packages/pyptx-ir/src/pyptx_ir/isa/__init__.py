@@ -10,7 +10,7 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow, ptx, row
     from pyptx_ir.isa.target_rows import TARGETS, TargetError, TargetRow
-    from pyptx_ir.isa.targets import default_version, find_target, includes
+    from pyptx_ir.isa.targets import default_version, includes
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -20,7 +20,6 @@ else:
             "TargetError": "target_rows",
             "TargetRow": "target_rows",
             "default_version": "targets",
-            "find_target": "targets",
             "includes": "targets",
             "ptx": "rows",
             "row": "rows",
@@ -33,7 +32,6 @@ __all__ = [
     "TargetError",
     "TargetRow",
     "default_version",
-    "find_target",
     "includes",
     "ptx",
     "row",

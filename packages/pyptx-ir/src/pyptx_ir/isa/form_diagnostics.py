@@ -10,8 +10,9 @@ from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.isa.target_rows import TARGETS
-from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.isa.targets import includes
 from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:

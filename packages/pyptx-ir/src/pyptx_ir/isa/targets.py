@@ -1,4 +1,4 @@
-"""The lattice of targets: which one a name means, and which code runs on which.
+"""The lattice of targets: which code runs on which.
 
 Plain targets are ordered by number (a later device runs what an earlier one runs); `sm_XYf` also covers later members
 of its family; `sm_XYa` covers only itself. Manual: "PTX Module Directives: .target", table "Architecture Families".
@@ -9,38 +9,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from pyptx_ir.plugins.targets import find_target
+
 if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
-
-
-_ROWS = frozenset({"TARGETS", "TargetError", "TargetRow"})
-
-
-def __getattr__(name: str) -> object:
-    """Return what `target_rows` defines: plugins that are installed know these names from here."""
-    if name not in _ROWS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pyptx_ir.isa import target_rows
-
-    return getattr(target_rows, name)
-
-
-@functools.cache
-def _core() -> dict[str, TargetRow]:
-    from pyptx_ir.isa.target_rows import TARGETS
-
-    return {target.name: target for target in TARGETS}
-
-
-def find_target(name: str) -> TargetRow:
-    """Return the target called `name`, NVIDIA's or a plugin's; raise TargetError with the closest names if none is."""
-    core = _core().get(name)
-    if core is not None:
-        return core
-    from pyptx_ir.plugins.manager import manager
-
-    return manager().target(name)
-
 
 # The versions that kernels were given by default before this table existed, for devices of compute capability 10.x and
 # 12.x, and for all others. Newer than `since`, so that what users write for them (256-bit loads, …) is in reach.
@@ -70,8 +42,16 @@ def _today(target: str | TargetRow) -> TargetRow:
     return find_target(row.renamed) if row.renamed else row
 
 
+@functools.cache
+def _nvidia() -> frozenset[str]:
+    """Return the names of NVIDIA's own targets."""
+    from pyptx_ir.isa.target_rows import TARGETS
+
+    return frozenset(target.name for target in TARGETS)
+
+
 def _is_nvidia(row: TargetRow) -> bool:
-    return row.name in _core()
+    return row.name in _nvidia()
 
 
 def _carries(have: TargetRow, need: TargetRow) -> bool:

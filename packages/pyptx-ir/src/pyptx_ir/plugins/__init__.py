@@ -8,6 +8,7 @@ from pyptx_ir.deprecated import moved_names
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
 from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.plugins.version import API_VERSION
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Runtime",
     "Semantics",
     "SugarRule",
+    "find_target",
     "hookimpl",
 ]
 

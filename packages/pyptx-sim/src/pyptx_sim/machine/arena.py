@@ -47,10 +47,6 @@ class Arena:
             view = self._views[size] = self.data.view(SIXTEEN if size == _UNIT else np.dtype(f"<u{size}"))
         return view
 
-    def units(self, size: int) -> Array:
-        """Return the bytes as unsigned words of `size` bytes; for atomics, which work on them in place."""
-        return self.data.view(np.dtype(f"<u{size}"))
-
     def chunks(self, index: IntArray) -> Array:
         """Return copies of units of 16 bytes, which `index` counts from the start."""
         return self._units(_UNIT).take(index)

@@ -91,11 +91,6 @@ class Engine:
         item.ticket = self._tickets
         return self._tickets
 
-    @property
-    def pending(self) -> list[Item]:
-        """What has not landed, in order of issue."""
-        return self._items
-
     def turn(self) -> None:
         """Let land what the schedule lets land now."""
         if self._timing == "late":

@@ -100,11 +100,3 @@ class Frames:
                 parent = self._frames[number].parent
                 self.leave(number, lanes)
                 number = parent
-
-    def chain(self, number: int) -> list[int]:
-        """Return the pcs of the calls that lead to a frame, innermost first."""
-        pcs: list[int] = []
-        while number != ROOT:
-            pcs.append(self._frames[number].call.pc)
-            number = self._frames[number].parent
-        return pcs

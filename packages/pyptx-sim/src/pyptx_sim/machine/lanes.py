@@ -107,12 +107,6 @@ class Lanes:
             return None
         return Lanes(self.rows, mask, self.height, whole=False)
 
-    def without(self, positions: IntArray, lanes: IntArray) -> Lanes | None:
-        """Return the lanes less those at `(positions, lanes)`, or None if none is left."""
-        mask = self.full_mask.copy()
-        mask[positions, lanes] = False
-        return Lanes(self.rows, mask, self.height, whole=False) if mask.any() else None
-
 
 def distinct(values: IntArray) -> IntArray:
     """Return the different values in order; whether all are one is looked at first, which is cheaper than sorting."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import SHARED_BASE

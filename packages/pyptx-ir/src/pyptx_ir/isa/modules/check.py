@@ -17,7 +17,7 @@ from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
 from pyptx_ir.isa.modules.rules import CHECKS
 from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import Version, lead_of
 from pyptx_ir.syntax.parser import parse_recovering

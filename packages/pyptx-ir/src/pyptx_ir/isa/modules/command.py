@@ -15,7 +15,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.files import FileReport, check_file, check_files, check_source
 from pyptx_ir.isa.modules.portability import portability, table
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source, decode

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import completed
 from pyptx_ir.syntax.source import Source, decode
 

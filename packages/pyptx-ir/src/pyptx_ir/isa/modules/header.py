@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.texture_modes import INDEPENDENT
 from pyptx_ir.isa.target_rows import TargetError
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.nodes import AddressSize, Target, Version
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Routine, Walk

@@ -16,7 +16,7 @@ from pyptx_ir.isa.reference.search import Result, available, nearest, search
 from pyptx_ir.isa.reference.sections import sections
 from pyptx_ir.isa.reference.wording import availability, operands, version
 from pyptx_ir.isa.table.summaries import SUMMARIES
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

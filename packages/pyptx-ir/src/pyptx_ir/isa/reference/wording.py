@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.scalar_types import TYPES
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -49,8 +49,6 @@ def add_f64(a: Array, b: Array, mode: str) -> Array:
 def divide_f64(a: Array, b: Array, mode: str) -> Array:
     """Return `a / b` rounded in direction `mode`."""
     quotient = a / b
-    if mode == "rn":
-        return quotient
     product = quotient * b
     residue = (a - product) - product_error(quotient, b, product)
     result = nudged(quotient, np.where(b < 0, -residue, residue), mode)
@@ -64,8 +62,6 @@ def divide_f64(a: Array, b: Array, mode: str) -> Array:
 def sqrt_f64(a: Array, mode: str) -> Array:
     """Return the square root of `a` rounded in direction `mode`."""
     root = np.sqrt(a)
-    if mode == "rn":
-        return root
     square = root * root
     result = nudged(root, (a - square) - product_error(root, root, square), mode)
     plain = ~(np.isfinite(a) & (a > 0))

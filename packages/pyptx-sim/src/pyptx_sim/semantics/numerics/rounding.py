@@ -78,13 +78,8 @@ PRECISIONS: dict[str, Precision] = {
 }
 
 
-def _nearest_away(values: Array) -> Array:
-    return np.copysign(np.floor(np.abs(values) + 0.5), values)
-
-
 _INTEGRAL: dict[str, Callable[[Array], Array]] = {
     "rn": np.rint,
-    "rna": _nearest_away,
     "rz": np.trunc,
     "rm": np.floor,
     "rp": np.ceil,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.targets import find_target
 from pyptx_sim.semantics.numerics.formats import HALVES
 from pyptx_sim.semantics.numerics.nan import canonical
 

@@ -1,0 +1,71 @@
+"""What plugins bring to the simulator: it is told by name what does not fit, and who else has it."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
+from pyptx_ir.plugins import manager as managers
+from pyptx_ir.plugins.caches import forget_answers
+from pyptx_ir.plugins.manager import Plugins
+from pyptx_ir.plugins.rows import SimulatorExtension
+from pyptx_sim.extension import VERSION, Extension, Step, extensions, meaning_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+
+
+def nothing(_operands: Operands) -> Callable[[Wave, Lanes], None]:
+    """Compile an instruction that does nothing."""
+    return lambda _wave, _lanes: None
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
+    """Bring a process's plugins that no other test sees."""
+    fresh = Plugins()
+    monkeypatch.setattr(managers, "manager", lambda: fresh)
+    forget_answers()
+    yield fresh
+    monkeypatch.undo()
+    forget_answers()
+
+
+def bring(plugins: Plugins, loaded: object) -> None:
+    """Register a plugin whose extension of the simulator is `loaded`."""
+    module: Any = types.ModuleType("late")
+    module.pyptx_api_version = hookimpl(lambda: API_VERSION)
+    module.pyptx_simulator_extensions = hookimpl(lambda: (SimulatorExtension("late", lambda: loaded),))
+    plugins.register(module, "late")
+
+
+def test_a_plugin_brings_steps(plugins: Plugins) -> None:
+    step = Step(opcode="late.frob", compile=nothing)
+    bring(plugins, Extension(version=VERSION, steps=(step,)))
+    assert meaning_of(("late", "frob", "b32")) is step
+    assert meaning_of(("late", "other")) is None
+
+
+def test_what_is_no_extension_is_told(plugins: Plugins) -> None:
+    bring(plugins, "a string")
+    with pytest.raises(PluginError, match="extension 'late' loads a str, no Extension"):
+        extensions()
+
+
+def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
+    bring(plugins, Extension(version=VERSION + 1))
+    with pytest.raises(PluginError, match=f"extension 'late' is for version {VERSION + 1} of it; this is {VERSION}"):
+        extensions()
+
+
+def test_two_extensions_that_have_one_opcode_are_both_named(plugins: Plugins) -> None:
+    bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", compile=nothing),)))
+    with pytest.raises(PluginError, match="extensions 'sim' and 'late' both have steps of 'ld'"):
+        meaning_of(("ld", "global", "u32"))
