@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.forms import forms
 from pyptx_ir.isa.kinds.kind import Use
-from pyptx_ir.isa.kinds.table import KINDS as KINDS_OF_OPERANDS
 from pyptx_ir.isa.limits import limits_of_type
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, Place, compile_row
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.manager import manager
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 from pyptx_ir.syntax import parse_instruction, spell
 from pyptx_ir.syntax.operands import Address, Immediate, Register, Vector
 
@@ -177,7 +177,7 @@ def _immediates(form: Form) -> Iterator[str]:
         for value in _outside(place, filled):
             if place.limits or isinstance(operand, Immediate) or not place.written:
                 yield _text(form.node, [*operands[:i], str(value), *operands[i + 1 :]])
-        limits = Use(form.row, filled, place, KINDS_OF_OPERANDS).limits()
+        limits = Use(form.row, filled, place, operand_kinds()).limits()
         if limits and isinstance(operand, Vector):
             for vector in _outside_vectors(operand, limits):
                 yield _text(form.node, [*operands[:i], vector, *operands[i + 1 :]])
@@ -193,7 +193,7 @@ def _outside_vectors(operand: Vector, limits: Limits) -> Iterator[str]:
 def _outside(place: Place, filled: dict[str, str]) -> tuple[int, ...]:
     if place.limits:
         return place.limits.outside()
-    name, argument = KINDS_OF_OPERANDS.split(place.kind)
+    name, argument = operand_kinds().split(place.kind)
     type_name = "b32" if name == "int32" else filled.get(argument, argument)
     limits = limits_of_type(type_name) if type_name in TYPES else None
     return limits.outside() if limits else ()

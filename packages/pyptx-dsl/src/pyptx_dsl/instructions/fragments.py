@@ -11,9 +11,9 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_ir.isa.kinds.fragments import share_of
 from pyptx_ir.isa.kinds.kind import Use
-from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
     """Return the shares of matrices that an instruction of a form takes, by the names of its operands."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, words[1:]) or {}
-    found = {place.name: share_of(Use(form.row, filled, place, KINDS)) for place in pattern.places}
+    found = {place.name: share_of(Use(form.row, filled, place, operand_kinds())) for place in pattern.places}
     return {name: Share(*share) for name, share in found.items() if share is not None}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.automaton import VECTOR_KINDS, VECTORS
 from pyptx_dsl.naming import to_python
-from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -111,11 +111,11 @@ def _distinct(parameters: Iterable[Parameter]) -> Signature:
 
 
 def _type(place: Place, filled: Mapping[str, str]) -> str:
-    kind, argument = KINDS.split(place.kind)
+    kind, argument = operand_kinds().split(place.kind)
     if kind in VECTOR_KINDS:
         if VECTORS.intersection(filled.values()):
             return "Values"
-        kind, _ = KINDS.split(argument)
+        kind, _ = operand_kinds().split(argument)
     if not place.written or kind not in SCALARS:
         return READ.get(kind, "object")
     if place.second:

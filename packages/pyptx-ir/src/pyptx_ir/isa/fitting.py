@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.isa.kinds.addresses import spaces_named
 from pyptx_ir.isa.kinds.kind import Mismatch, Use
-from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
@@ -39,7 +39,7 @@ def fault_in(
         names = ", ".join(place.name for place in places)
         return Fault(None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT)
     for index, (place, shape) in enumerate(zip(placed(places, len(shapes)), shapes, strict=True)):
-        mismatch = _mismatch(place, shape, Use(pattern.row, filled, place, KINDS, address_size))
+        mismatch = _mismatch(place, shape, Use(pattern.row, filled, place, operand_kinds(), address_size))
         if mismatch:
             return Fault(index, describe(shape), mismatch.wanted, mismatch.code)
     return None
@@ -60,7 +60,7 @@ def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
         if shape != ("literal", "int") and shape[0] != "vector":
             continue
-        limits = place.limits or Use(pattern.row, filled, place, KINDS).limits()
+        limits = place.limits or Use(pattern.row, filled, place, operand_kinds()).limits()
         if limits and (shape[0] == "vector") == bool(limits.elements):
             found.append((index, limits))
     return tuple(found)

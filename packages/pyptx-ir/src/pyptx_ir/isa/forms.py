@@ -10,9 +10,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.kind import Use
-from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
     for optional in (False, True):
         places = [place for place in pattern.places if place.stands(filled) and (optional or not place.optional)]
         choices = [
-            _operand(Use(pattern.row, filled, place, KINDS), index, optional=optional)
+            _operand(Use(pattern.row, filled, place, operand_kinds()), index, optional=optional)
             for index, place in enumerate(places, 1)
         ]
         base = [examples[0] for examples in choices]

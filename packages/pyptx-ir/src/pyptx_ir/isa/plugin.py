@@ -10,6 +10,7 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import Command
@@ -35,6 +36,14 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_ir.isa.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_operand_kinds() -> Sequence[Kind]:
+    """Return the kinds of operands that these rows name."""
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    return KINDS
 
 
 @hookimpl

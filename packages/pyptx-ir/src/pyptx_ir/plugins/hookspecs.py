@@ -16,6 +16,7 @@ from pyptx_ir.plugins.marker import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import (
@@ -49,6 +50,11 @@ class HookSpecs:
     @hookspec
     def pyptx_instructions(self) -> Sequence[InstructionRow]:
         """Return rows of the instruction table."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_operand_kinds(self) -> Sequence[Kind]:
+        """Return kinds of operands that rows of the instruction table may name (`pyptx_ir.isa.patterns`)."""
         raise NotImplementedError
 
     @hookspec

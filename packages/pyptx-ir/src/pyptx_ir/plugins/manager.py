@@ -17,6 +17,7 @@ from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
@@ -112,6 +113,10 @@ class Plugins:
             f"no installed plugin provides ptx.{name}",
             hint=f"any instruction can be written as ptx.inst.{name}",
         )
+
+    def operand_kinds(self) -> tuple[Kind, ...]:
+        """Return the kinds of operands that rows may name."""
+        return cast("tuple[Kind, ...]", self._rows("pyptx_operand_kinds"))
 
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""

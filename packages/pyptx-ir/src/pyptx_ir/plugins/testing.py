@@ -14,11 +14,11 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.discovery import BASELINE, Candidate
 from pyptx_ir.plugins.manager import Plugins
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -108,7 +108,7 @@ def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
 
 def _resolves(kind: str, slots: Collection[str]) -> bool:
     """Tell whether a kind of operand exists, and the type that it names."""
-    name, argument = KINDS.split(kind)
+    name, argument = operand_kinds().split(kind)
     if name in ("*", "vec"):
         return _resolves(argument.partition("*")[2] if name == "*" else argument, slots)
-    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in KINDS
+    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in operand_kinds()

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.machine.memory import Memory
-    from pyptx_sim.machine.wave import Wave
-
 __all__ = ["ASYNC", "Proxy", "Space"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Space:
-    """A memory that a wave has besides those of ordinary PTX; `Wave.memory(space)` makes it when it is first asked for.
+    """A memory that every block has besides those of ordinary PTX: `size` bytes, from address 0 on, new for each block.
 
-    `make(wave)` lays it out, for all blocks of the wave in one arena, in which it is new for each wave. Who accesses it
-    says so to the observers by its `name`; two accesses that nothing orders then break the rule `<name>-race`, which
-    the extension has to have.
+    What is read and was never written is found as in shared memory. Two accesses that nothing orders break the rule
+    `<name>-race`, which the extension has to have. `describe(address)` says in the user's words where an address lies.
     """
 
     name: str
-    make: Callable[[Wave], Memory]
+    size: int
+    describe: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from pyptx_sim.instructions.async_copy import arrive_behind
 from pyptx_sim.instructions.mbarriers import ACCESS
 from pyptx_sim.instructions.threads import in_shared
+from pyptx_sim.machine.access import Access, Places
+from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.observer import Work
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Touch
+    from pyptx_sim.observer import AccessKind, Touch
+    from pyptx_sim.types import DType
 
 __all__ = ["Turn", "acting", "ending"]
 
@@ -60,10 +63,10 @@ class Turn:
         return self._lanes.full_mask
 
     @property
-    def threads(self) -> tuple[Integers, Integers, Integers]:
-        """The active lanes in order: positions among the rows, their warps in the wave, and lanes."""
+    def threads(self) -> tuple[Integers, Integers]:
+        """The active lanes in order: their warps in the wave, and lanes."""
         positions, lanes = self._lanes.active
-        return positions, self._lanes.warps(positions), lanes
+        return self._lanes.warps(positions), lanes
 
     @property
     def ctas(self) -> Integers:
@@ -112,25 +115,64 @@ class Turn:
         """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""
         return self.wave.part(make)
 
-    def accessed(self, space: Space, offsets: Integers, size: int, *, writes: bool) -> None:
-        """Tell that each active thread accesses `size` bytes at its offset in a space's arena, `[threads]`.
+    def load(self, space: Space, addresses: NDArray[Any], dtype: DType) -> NDArray[Any]:
+        """Return what lies at each active thread's address, `[rows, 32]`; zero where the address is at fault."""
+        found = self.located(space, addresses, dtype.itemsize, "read")
+        if found is None:
+            return np.zeros((1, 1), dtype)
+        some, offsets = found
+        (values,) = self.memory(space).arena.gather(offsets, dtype, 1)
+        return spread(values, *some.places, self._lanes.height)
 
-        Before the access: then what is read is judged by what was there. Memory has changed after a write.
+    def store(self, space: Space, addresses: NDArray[Any], values: NDArray[Any]) -> None:
+        """Write a value, of `[rows, 32]`, at each active thread's address; of threads at one address, the last wins."""
+        found = self.located(space, addresses, values.dtype.itemsize, "write")
+        if found is None:
+            return
+        some, offsets = found
+        arena = self.memory(space).arena
+        arena.scatter(offsets, [pick(values, *some.places)])
+        arena.mark(offsets, values.dtype.itemsize)
+        self.wave.version += 1
+
+    def located(
+        self, space: Space, addresses: NDArray[Any], size: int, kind: AccessKind | None = None, alignment: int = 0
+    ) -> tuple[Turn, Integers] | None:
+        """Return the threads whose accesses of `size` bytes are sound, with the offsets in the space's arena.
+
+        Faults of the others are reported. With a `kind`, it is an access that takes place now: what is read has to be
+        written, and observers hear of it; without, that of work which is issued.
         """
-        memory = self.memory(space)
-        _, warps, lanes = self.threads
-        observers = self.wave.machine.observers
-        if observers.active:
-            observers.access(memory.space, "write" if writes else "read", offsets, size, warps, lanes, self.pc)
-        if writes:
-            self.wave.version += 1
+        memory, lanes = self.memory(space), self._lanes
+        access = Access(kind or "read", size, alignment=alignment)
+        places = access.places(self.wave, lanes, memory, addresses.astype(np.int64))
+        if places is None:
+            return None
+        positions, columns = lanes.active
+        if places.positions is not None and places.columns is not None:
+            positions, columns = places.positions, places.columns
+        offsets = places.offsets if places.positions is not None else pick(places.offsets, positions, columns)
+        mask = np.zeros((lanes.height, 32), np.bool_)
+        mask[positions, columns] = True
+        some = lanes.narrowed(mask)
+        if some is None:
+            return None
+        if kind is not None and self.checked:
+            access.before(self.wave, some, memory, Places(offsets, positions, columns))
+        return Turn(self.wave, some), offsets
+
+    @property
+    def places(self) -> tuple[Integers, Integers]:
+        """The active lanes in order: positions among the rows, and lanes."""
+        return self._lanes.active
 
     def join(self, kind: GroupKind) -> Integers:
         """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers."""
         groups = self.wave.groups_of(kind)
-        _, warps, lanes = self.threads
+        warps, lanes = self.threads
         groups.note(warps, lanes, self.pc)
-        return groups.open[warps, lanes]
+        numbers: Integers = groups.open[warps, lanes]
+        return numbers
 
     def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
         """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pyptx_sim.machine.arena import Arena
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE, SHARED_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import SharedVariable
-    from pyptx_sim.machine.arena import Arena
+    from pyptx_sim.extension import Space
     from pyptx_sim.machine.buffers import Buffers
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.operation import Mask
     from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import Placement
 
+_ALIGNMENT = 128  # bytes, of what a CTA has
 _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
@@ -176,6 +178,48 @@ def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> 
         if each.offset <= offset < each.offset + each.size:
             return f"{each.name}+{offset - each.offset}"
     return f"{symbol}+{offset}"
+
+
+class BlockMemory:
+    """A memory of an extension: that of all CTAs of a wave, one behind the other."""
+
+    observed = True
+
+    def __init__(self, space: Space, cta: IntArray, ctas: int, *, track: bool) -> None:
+        """Lay out the memory of `ctas` CTAs; `cta` is the one of each warp."""
+        self.space = space.name
+        self.size = space.size
+        self.stride = -(-space.size // _ALIGNMENT) * _ALIGNMENT
+        self.arena = Arena(ctas * self.stride, track=track)
+        self._first: IntArray = (cta * self.stride)[:, None]
+        self._described = space.describe
+
+    def holds(self, low: int, high: int) -> bool:
+        """Tell whether the addresses lie in a CTA's memory."""
+        return low >= 0 and high <= self.size
+
+    def outside(self, addresses: IntArray, size: int) -> Mask:
+        """Return which accesses lie outside a CTA's memory."""
+        return (addresses < 0) | (addresses + size > self.size)
+
+    def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
+        """Return the offsets within the arena of all CTAs."""
+        return addresses + lanes.select(self._first)
+
+    def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - per CTA
+        """Return the offsets within the arena of all CTAs."""
+        offsets: IntArray = addresses + self._first[warps, 0]
+        return offsets
+
+    def describe(self, address: int) -> str:
+        """Return where an address lies, or how far behind the end it is."""
+        if address >= self.size:
+            return f"{address - self.size} bytes past the end of {self.space} memory ({self.size} bytes)"
+        return f"{self.space} memory +{address}" if self._described is None else self._described(address)
+
+    def describe_offset(self, offset: int) -> str:
+        """Return where an offset lies within its CTA's memory."""
+        return self.describe(offset % self.stride)
 
 
 class LocalMemory:

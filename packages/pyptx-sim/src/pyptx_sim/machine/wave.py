@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
+from pyptx_sim.machine.memory import BlockMemory
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import State, Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
@@ -179,7 +180,9 @@ class Wave:
         """Return a memory that an extension brings."""
         known = self.memories.get(space.name)
         if known is None:
-            known = self.memories[space.name] = space.make(self)
+            geometry = self.geometry
+            known = BlockMemory(space, geometry.cta, geometry.ctas, track=self.machine.checked)
+            self.memories[space.name] = known
         return known
 
     def stall(self, ids: IntArray, on: Stall) -> None:

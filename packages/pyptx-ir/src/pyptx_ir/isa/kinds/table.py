@@ -1,8 +1,8 @@
-"""All kinds of operands, by name."""
+"""The kinds of operands that NVIDIA's instructions take."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyptx_ir.isa.kinds import (
     addresses,
@@ -17,10 +17,6 @@ from pyptx_ir.isa.kinds import (
     vectors,
     video,
 )
-from pyptx_ir.isa.kinds.kind import Kinds
-
-if TYPE_CHECKING:
-    from pyptx_ir.isa.kinds.kind import Kind
 
 FAMILIES = (
     scalars,
@@ -37,11 +33,4 @@ FAMILIES = (
 )
 
 
-def _by_name(kinds: list[Kind]) -> Kinds:
-    found = Kinds({kind.name: kind for kind in kinds})
-    if len(found) < len(kinds):
-        raise ValueError("two kinds of operands have one name")
-    return found
-
-
-KINDS: Final = _by_name([kind for family in FAMILIES for kind in family.KINDS])
+KINDS: Final = tuple(kind for family in FAMILIES for kind in family.KINDS)

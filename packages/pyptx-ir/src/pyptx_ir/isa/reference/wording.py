@@ -6,8 +6,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ def _presence(place: Place) -> str:
 
 def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     """Say what a kind of operand is; a slot or a type is named as the syntax line names it."""
-    name, argument = KINDS.split(kind)
+    name, argument = operand_kinds().split(kind)
     if name == "*":
         count, _, inner = argument.partition("*")
         return f"a vector of {_count(pattern, count)}, each {kind_words(pattern, inner, written=written)}"
     if name in NESTED or "(" in argument:
-        return KINDS[name].words.format(kind_words(pattern, argument, written=written))
-    words = KINDS[name].words.format(_argument(pattern, name, argument)).replace(" ()", "")
+        return operand_kinds()[name].words.format(kind_words(pattern, argument, written=written))
+    words = operand_kinds()[name].words.format(_argument(pattern, name, argument)).replace(" ()", "")
     return words.replace(" or literal", "").replace(" or constant", "") if written else words
 
 

@@ -1,0 +1,14 @@
+"""Which kinds of operands there are."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.kinds.kind import Kinds
+from pyptx_ir.plugins.caches import until_plugins_change
+
+
+@until_plugins_change(maxsize=1)
+def operand_kinds() -> Kinds:
+    """Return all kinds of operands by name, NVIDIA's and those of plugins."""
+    from pyptx_ir.plugins.manager import manager
+
+    return Kinds({kind.name: kind for kind in manager().operand_kinds()})

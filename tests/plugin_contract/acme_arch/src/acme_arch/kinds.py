@@ -1,0 +1,21 @@
+"""The kind of operand that acme_1 adds: an address in a block's vault."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.kinds.kind import Kind, Mismatch
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.kinds.kind import Use
+    from pyptx_ir.isa.shapes import Shape
+
+
+def _mismatch(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
+    """Judge an operand: in brackets stands a register of 32 bits."""
+    if shape[0] == "address" and shape[1] in ("b32", "u32", "s32", ""):
+        return None
+    return Mismatch("an address in the vault, in a 32-bit register")
+
+
+VAULT = Kind("vault", "an address in the vault", _mismatch, lambda _argument, _use, index: (f"[%u32_{index}]",))

@@ -1,0 +1,112 @@
+"""The vault: a memory of 4 KiB that every block has, and hands out to its warps line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.extension import Rule, Space, Step
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension import Action, Operands, Stall, Terminator, Turn, Wave
+
+LINE, LINES = 64, 64  # bytes, and lines of a vault
+VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {address // LINE} +{address % LINE}")
+
+RULES = (
+    Rule(
+        name="vault-race",
+        summary="two warps touch the same bytes of the vault, one writes, and nothing orders the two",
+        hint="let the warps of the block meet between the two",
+    ),
+    Rule(name="vault-leak", summary="a line of the vault is never given back", hint="acme.free it"),
+    Rule(name="vault-owner", summary="a line of the vault is given back that nobody has", hint="free it once"),
+)
+
+
+class Lines:
+    """Which lines of the vaults of a wave are taken, by whom, and since which instruction."""
+
+    name = "a line of the vault"
+    hint = "let others give lines back first, or take fewer"
+
+    def __init__(self, wave: Wave) -> None:
+        self._wave = wave
+        self._taken_at = np.full((wave.geometry.ctas, LINES), -1, np.int64)
+        wave.endings.append(self._report_leaks)
+
+    def take(self, cta: int, pc: int) -> int | None:
+        """Take a line; return its address, or None if there is none."""
+        free = np.flatnonzero(self._taken_at[cta] < 0)
+        if not len(free):
+            return None
+        self._taken_at[cta, free[0]] = pc
+        return int(free[0]) * LINE
+
+    def give_back(self, cta: int, address: int) -> bool:
+        """Give a line back, and let those go on who wait for one; tell whether it was taken."""
+        line = address // LINE
+        if not 0 <= line < LINES or self._taken_at[cta, line] < 0:
+            return False
+        self._taken_at[cta, line] = -1
+        self._wave.resume(self._wave.stalled(self))
+        return True
+
+    def describe(self, strand: int) -> str:
+        """Return what a waiting warp lacks."""
+        cta = self._wave.geometry.cta[self._wave.strands.warp[strand]]
+        return f"waits for a line of the vault: all {np.count_nonzero(self._taken_at[cta] >= 0)} are taken"
+
+    def _report_leaks(self) -> None:
+        if len(self._wave.strands.alive()):
+            return
+        for pc in np.unique(self._taken_at[self._taken_at >= 0]).tolist():
+            count = int(np.count_nonzero(self._taken_at == pc))
+            self._wave.machine.log.report("vault-leak", "the block ends and keeps a line of its vault", pc, count=count)
+
+
+def _alloc(operands: Operands, following: int) -> Terminator:
+    destination = operands.destination("d", "b32")
+
+    def alloc(turn: Turn) -> Stall | None:
+        lines = turn.part(Lines)
+        address = lines.take(int(turn.ctas[0]), turn.pc)
+        if address is None:
+            return lines
+        turn.write(destination, np.full((1, 1), address, np.uint32))
+        return None
+
+    return operands.end(alloc, following)
+
+
+def _free(operands: Operands) -> Action:
+    source = operands.source("a", "u32")
+
+    def free(turn: Turn) -> None:
+        lines, addresses = turn.part(Lines), turn.read(source)
+        for row, cta in enumerate(turn.ctas.tolist()):
+            address = int(addresses[row, int(turn.mask[row].argmax())])
+            if turn.mask[row].any() and not lines.give_back(cta, address):
+                turn.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
+
+    return operands.action(free)
+
+
+def _put(operands: Operands) -> Action:
+    address, source = operands.source("a", "u32"), operands.source("b", "b32")
+    return operands.action(lambda turn: turn.store(VAULT, turn.read(address), turn.read(source)))
+
+
+def _get(operands: Operands) -> Action:
+    destination, address = operands.destination("d", "b32"), operands.source("a", "u32")
+    word = np.dtype(np.uint32)
+    return operands.action(lambda turn: turn.write(destination, turn.load(VAULT, turn.read(address), word)))
+
+
+STEPS = (
+    Step(opcode="acme.alloc", effect="order", end=_alloc, converges="warp", waits=True),
+    Step(opcode="acme.free", effect="order", compile=_free, converges="warp"),
+    Step(opcode="acme.put", effect="access", compile=_put),
+    Step(opcode="acme.get", effect="access", compile=_get),
+)
