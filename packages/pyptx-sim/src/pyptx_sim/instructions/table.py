@@ -29,6 +29,7 @@ from pyptx_sim.instructions import (
     transfers,
     warpgroups,
 )
+from pyptx_sim.instructions.batches import compile_batches
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.held import hold
 from pyptx_sim.instructions.operands import Operands
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _CompileStep: TypeAlias = Callable[[Operands], Step]
 _CompileEnd: TypeAlias = Callable[[Operands, int], Terminator]
+_Meaning: TypeAlias = _CompileStep | Operation | WarpgroupAction
 
 STEPS: Final[dict[str, _CompileStep]] = {
     "ld": transfers.compile_load,
@@ -138,7 +140,13 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, any
 def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -> Block:
     last = block.last - block.ends
     sites = program.sites[block.first : last]
-    steps = tuple((site.pc, _step(Operands(program, site, checked=checked, exact=exact))) for site in sites)
+    given = [Operands(program, site, checked=checked, exact=exact) for site in sites]
+    meanings = [_located(operands, partial(_meaning, operands)) for operands in given]
+    together = compile_batches(list(zip(given, meanings, strict=True)))
+    steps = tuple(
+        (operands.pc, _step(operands, meaning, together.get(operands.pc)))
+        for operands, meaning in zip(given, meanings, strict=True)
+    )
     gate = _gate(program, program.sites[block.first]) if block.gate else None
     end = None
     if block.ends:
@@ -151,8 +159,9 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
     return barriers.compile_gate(Operands(program, site, checked=False))
 
 
-def _step(operands: Operands) -> Step:
-    step = _located(operands, lambda: _unguarded(operands))
+def _step(operands: Operands, meaning: _Meaning, together: Step | None) -> Step:
+    """Return the step of an instruction, around `together` where it is computed together with others."""
+    step = _located(operands, lambda: _unguarded(operands, meaning, together))
     if "aligned" in operands.opcode:
         step = matrices.checking(operands, step)
     if is_gate(operands.opcode):
@@ -169,24 +178,31 @@ def _step(operands: Operands) -> Step:
     return guarded
 
 
-def _unguarded(operands: Operands) -> Step:
+def _meaning(operands: Operands) -> _Meaning:
+    """Return what compiles an instruction of the engine's own, or what the semantics bind to any other."""
     opcode = operands.opcode
     own = _OTHERS[opcode[:2]] if opcode[:2] in _OTHERS else STEPS.get(opcode[0])
-    watched = warpgroups.watched_registers(operands.program)
     if own is not None:
-        return _touching(operands, own(operands), watched)
+        return own
     row = find_semantics(opcode)
     if row is None:
         raise MissingSemantics(
             f"the simulator has no semantics for {'.'.join(opcode)}",
             hint=unknown_hint(opcode) or "a plugin may provide them through pyptx_semantics",
         )
-    operation = row.bind(operands.instruction)
-    if isinstance(operation, WarpgroupAction):
-        return warpgroups.compile_action(operands, operation, watched)
-    if not isinstance(operation, Operation):
-        raise ProgramError(f"the semantics of {row.opcode} bind to {type(operation).__name__}, not to an Operation")
-    return _touching(operands, compile_operation(operands, operation), watched)
+    meaning = row.bind(operands.instruction)
+    if not isinstance(meaning, WarpgroupAction | Operation):
+        raise ProgramError(f"the semantics of {row.opcode} bind to {type(meaning).__name__}, not to an Operation")
+    return meaning
+
+
+def _unguarded(operands: Operands, meaning: _Meaning, together: Step | None) -> Step:
+    watched = warpgroups.watched_registers(operands.program)
+    if isinstance(meaning, WarpgroupAction):
+        return warpgroups.compile_action(operands, meaning, watched)
+    if together is None:
+        together = compile_operation(operands, meaning) if isinstance(meaning, Operation) else meaning(operands)
+    return _touching(operands, together, watched)
 
 
 def _touching(operands: Operands, step: Step, watched: Mapping[int, str]) -> Step:
