@@ -47,12 +47,16 @@ def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
     count = fragment.registers * grid[0] * grid[1]
     flat = _elements_in(fragment, grid).reshape(count, -1)
     width = np.dtype(f"<u{fragment.width // 8}")
-    whole = fragment.packed == 1
+    if fragment.packed == 1:
+        return lambda matrix: tuple([taken(matrix.reshape(len(matrix), -1), index) for index in flat])
+    words = _whole_words(flat.reshape(-1), fragment.packed)
+    places = flat if words is None else words.reshape(count, -1)
 
     def pack(matrix: Array) -> tuple[Array, ...]:
         elements = matrix.reshape(matrix.shape[0], -1)
-        values = [taken(elements, index) for index in flat]
-        return tuple(values) if whole else tuple(each.view(width) for each in values)
+        if words is not None:
+            elements = elements.view(width)
+        return tuple([taken(elements, index).view(width) for index in places])
 
     return pack
 
