@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ LIMIT = 1000.0  # microseconds
 COUNT = 256
 
 
-def best(array: object, checks: str, repeat: int) -> float:
+def best(array: Any, checks: str, repeat: int) -> float:  # noqa: ANN401 - either framework's
     """Return the least microseconds of some calls, after one that is not counted."""
     os.environ["PYPTX_CHECKS"] = checks
     vector_add(array, array)
