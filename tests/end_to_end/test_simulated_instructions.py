@@ -20,7 +20,7 @@ from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Function
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions.operands import Operands
-from pyptx_sim.instructions.table import _end, _step
+from pyptx_sim.instructions.table import _end, _meaning, _step
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.program.params import instructions_of
 
@@ -110,7 +110,7 @@ def _compile(operands: Operands, ends: dict[int, int]) -> None:
     if operands.pc in ends:
         _end(operands, ends[operands.pc] + 1)
     else:
-        _step(operands)
+        _step(operands, _meaning(operands), None)
 
 
 def _listed(opcode: str) -> str | None:

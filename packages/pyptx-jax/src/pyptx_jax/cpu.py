@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from pyptx_dsl.errors import KeywordError
-from pyptx_dsl.kernels.runtimes import simulator
+from pyptx_dsl.kernels.runtimes import Specialized, simulator
 from pyptx_ir.errors import PyptxError, SimulatedExecution
 from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_jax import framework
@@ -20,30 +20,9 @@ from pyptx_jax.failures import FAILURES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import Argument, Input, Launchable, Output, Simulation, Specialization
+    from pyptx_ir.plugins.rows import Input, Launchable, Output, Simulation, Specialization
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """A kernel that was specialised before: a Launchable that asks no questions."""
-
-    special: Specialization
-
-    @property
-    def name(self) -> str:
-        """The name of the entry."""
-        return self.special.entry
-
-    @property
-    def declaration(self) -> None:
-        """Nothing: what was declared has been answered."""
-
-    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Return the specialisation."""
-        del arguments, keywords
-        return self.special
 
 
 def run_of(special: Specialization, place: tuple[str, int] | None) -> Callable[[list[memoryview]], None]:
@@ -54,7 +33,7 @@ def run_of(special: Specialization, place: tuple[str, int] | None) -> Callable[[
     """
     runtime = simulator(special.entry)
     announce(special.entry, place)
-    kernel = Restored(special)
+    kernel = Specialized(special)
     inputs = len(special.inputs)
 
     def run(memory: list[memoryview]) -> None:

@@ -14,7 +14,7 @@ the PTX type, see `pyptx_sim.types.dtype_of`. `compute` must never change its ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
 Compute: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
+Batch: TypeAlias = Callable[[Sequence[Sequence[Array]]], Sequence[tuple[Array, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ class Operation:
     `warp`: the lanes see each other; `compute` gets the active mask, bool `[warps, 32]`, first, and every source as a
     full `[warps, 32]` array. `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last
     result. `exact`: given a target (`sm_90a`), returns the function that computes what its hardware computes, bit for
-    bit, where `compute` keeps within a bound only; a run with exact numerics uses it.
+    bit, where `compute` keeps within a bound only; a run with exact numerics uses it. `batch`, of a `warp` operation
+    whose mask does not matter: given the sources of several such instructions in a row, none of which reads what one
+    before it writes, returns the results of each; sources that are the same array are the same register.
     """
 
     results: tuple[str, ...]
@@ -46,3 +49,4 @@ class Operation:
     reads_carry: bool = False
     writes_carry: bool = False
     exact: Callable[[str], Compute] | None = None
+    batch: Batch | None = None

@@ -86,7 +86,7 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
     launch = _prepared(kernel, arguments, own, keywords.get("out"), allocated=ALLOCATED in keywords)
     findings = call_checks.find(
         launch.special,
-        [storage_of(array).nbytes for array in (*arguments, *launch.outputs)],
+        launch.sizes,
         lambda steps: launch.run(checks="all", step_limit=steps, dry=True),
     )
     result = launch.run(checks="none")
@@ -111,11 +111,12 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A kernel with its arguments in place, to be run once or twice."""
+    """A kernel with its arguments in place, to be run once or twice; `sizes` are the bytes of its arrays."""
 
     special: Specialization
     outputs: tuple[object, ...]
     arguments: Sequence[Value | Uninitialised]
+    sizes: Sequence[int]
 
     def run(self, **options: Unpack[_RunOptions]) -> Result:
         """Run it."""
@@ -149,7 +150,7 @@ def _prepared(
     tensors = [storage_of(argument) for argument in arguments]
     fresh = [Uninitialised(storage_of(array), row) for array, row in zip(outputs, rows, strict=True)]
     values = [_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters]
-    return _Launch(special, outputs, values)
+    return _Launch(special, outputs, values, [array.nbytes for array in (*tensors, *(each.array for each in fresh))])
 
 
 def _outputs(

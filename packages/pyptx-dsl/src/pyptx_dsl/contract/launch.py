@@ -79,10 +79,15 @@ def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
             raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
 
 
-def call_grid(grid: Callable[..., object], dimensions: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-    """Ask a grid function, with the dimensions and template values that its parameters name."""
+def call_grid(
+    grid: Callable[..., object],
+    parameters: tuple[int, tuple[str, ...]],
+    dimensions: Mapping[str, int],
+    templates: Mapping[str, object],
+) -> Dims:
+    """Ask a grid function for a grid, by the dimensions and template values in its `parameters` (`grid_parameters`)."""
     sizes = tuple(dimensions.values())
-    positional, keywords = grid_parameters(grid, tuple(dimensions), tuple(templates))
+    positional, keywords = parameters
     known = {**templates, **dimensions}
     return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}))
 

@@ -80,8 +80,8 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
 def grid_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
     """Return the grid for these sizes and template values, checked against the cluster."""
     grid = declaration.grid
-    env = {name: bound[name] for name in declaration.dimensions if name in bound}
-    sizes = call_grid(grid, env, templates) if callable(grid) else grid
+    env = {name: bound[name] for name in declaration.dimensions}
+    sizes = call_grid(grid, declaration.grid_arguments, env, templates) if callable(grid) else grid
     check_grid(sizes, declaration.cluster)
     return sizes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid, grid_parameters, three
@@ -49,9 +50,11 @@ class Options:
     launch: object = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declaration:
     """A kernel as declared: everything that does not depend on shapes or template values.
+
+    What follows from it is computed once: every call asks for it.
 
     `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
     the inputs that the kernel writes to, `attributes` what it asks of the driver.
@@ -78,17 +81,22 @@ class Declaration:
     mutated: tuple[int, ...]
     attributes: tuple[tuple[int, bytes], ...]
 
-    @property
+    @cached_property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles of inputs, then outputs."""
         return (*self.in_specs, *self.out_specs)
 
-    @property
+    @cached_property
     def dimensions(self) -> tuple[str, ...]:
         """The names of the tiles' dimensions, in order of appearance."""
         return _dimensions(self.tiles)
 
-    @property
+    @cached_property
+    def grid_arguments(self) -> tuple[int, tuple[str, ...]]:
+        """How many dimensions the grid function takes by position, and what it takes by keyword; of numbers, none."""
+        return grid_parameters(self.grid, self.dimensions, tuple(self.templates)) if callable(self.grid) else (0, ())
+
+    @cached_property
     def keywords(self) -> frozenset[str]:
         """The keywords that a call may have: dimensions, template values, raw parameters."""
         return frozenset([*self.dimensions, *self.templates, *(row.name for row in self.raw)])

@@ -12,10 +12,34 @@ from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernels.kernel import Kernel
-    from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
+    from pyptx_ir.plugins.rows import Argument, Launchable, Runtime, Simulation, Specialization
 
 Method = TypeVar("Method", bound=Callable[..., object])
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
+
+
+class Specialized:
+    """A kernel that a runtime has specialised for a call: what the simulator is handed in its place."""
+
+    __slots__ = ("_special",)
+
+    def __init__(self, special: Specialization) -> None:
+        """Stand for the kernel of a specialisation."""
+        self._special = special
+
+    @property
+    def name(self) -> str:
+        """The name of the entry."""
+        return self._special.entry
+
+    @property
+    def declaration(self) -> None:
+        """Nothing: what was declared has been answered."""
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        """Return the specialisation."""
+        del arguments, keywords
+        return self._special
 
 
 def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:

@@ -13,6 +13,7 @@ from pyptx_sim.program.program import CARRY_SLOT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Action
     from pyptx_sim.machine.wave import Wave
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _CLEAR = np.zeros((1, 1), np.bool_)
 
 
-def compile_operation(operands: Operands, operation: Operation) -> Action:
-    """Return the step of an instruction whose meaning is `operation`."""
+def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """Return the destinations and the sources of an instruction, flattened; those that `bind` has read are left out."""
     given = operands.operands
     destinations = operands.elements(given[0]) if operation.results and given else ()
     rest = given[1:] if operation.results else given
@@ -33,7 +34,13 @@ def compile_operation(operands: Operands, operation: Operation) -> Action:
             f"{len(destinations)} destinations and {len(sources)} sources, "
             f"where {len(operation.results)} and {len(operation.sources)} are due"
         )
-    readers = [operands.read(*pair) for pair in zip(sources, operation.sources, strict=False)]
+    return destinations, sources[: len(operation.sources)]
+
+
+def compile_operation(operands: Operands, operation: Operation) -> Action:
+    """Return the step of an instruction whose meaning is `operation`."""
+    destinations, sources = parts(operands, operation)
+    readers = [operands.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
     writers = [operands.write(*pair) for pair in zip(destinations, operation.results, strict=False)]
     if operation.reads_carry:
         readers.append(_read_carry)

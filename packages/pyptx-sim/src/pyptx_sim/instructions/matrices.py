@@ -66,7 +66,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     find = target(operands, source, space_of(operands.opcode))
     access = Access("read", _ROW)
     naming = _naming(move, count)
-    pack = packing(move.fragment)
+    pack = packing(move.fragment, (count, 1))
 
     def step(wave: Wave, lanes: Lanes) -> None:
         rows = np.zeros((lanes.height, WARP), SIXTEEN)
@@ -82,16 +82,14 @@ def compile_ldmatrix(operands: Operands) -> Action:
                 rows[:] = read
             else:
                 rows[places.positions, places.columns] = read
-        for matrix in range(count):
-            share = rows[:, matrix * move.addresses : (matrix + 1) * move.addresses]
-            for write, value in zip(writers[matrix * held :], pack(_elements(share, move)), strict=False):
-                write(wave, lanes, value)
+        for write, value in zip(writers, pack(_elements(rows[:, : count * move.addresses], move)), strict=True):
+            write(wave, lanes, value)
 
     return step
 
 
 def _elements(rows: Array, move: Move) -> Array:
-    """Return the elements `[warps, rows, columns]` of a matrix from its rows of 16 bytes, narrow ones padded."""
+    """Return the elements of matrices, below each other, from their rows of 16 bytes, narrow ones padded."""
     words = np.ascontiguousarray(rows).view(np.uint32)
     fragment = move.fragment
     if move.stored == fragment.bits:

@@ -220,7 +220,10 @@ class _Waiting:
             self._note(wave, threads, answers)
             failing = distinct(threads.warps[~answers])
             failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
-            places = [(warp, int(threads.offsets[threads.warps == warp][0])) for warp in failing.tolist()]
+            asked = dict(
+                zip(threads.warps[::-1].tolist(), threads.offsets[::-1].tolist(), strict=True)
+            )  # the first wins
+            places = [(warp, asked[warp]) for warp in failing.tolist()]
             parked.update(place for place in places if not first_asked(*place))
         strands.key[group.ids] = -1
         return self._go_on(wave, group, lanes, done, parked)
@@ -232,13 +235,14 @@ class _Waiting:
             if wave.machine.observers.active:
                 users = by_warp(threads.warps[index], threads.columns[index])
                 wave.machine.observers.barrier_used(offset, *users, wave.pc)
-            for value in distinct(phases[index]).tolist():
-                same = index[phases[index] == value]
+            asked = phases[index]
+            values = distinct(asked).tolist()
+            for value in values:
+                same = index if len(values) == 1 else index[asked == value]
                 phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
                 answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
                 if answers[same[0]] and self._acquires:
-                    seers = by_warp(threads.warps[same], threads.columns[same])
-                    wave.mbarriers.acquire(offset, *seers, wave.pc, self._scope)
+                    wave.mbarriers.acquire(offset, threads.warps[same], threads.columns[same], wave.pc, self._scope)
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:

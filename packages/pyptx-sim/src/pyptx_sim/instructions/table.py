@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.extension import Step, meaning_of, step_of
 from pyptx_sim.instructions import barriers, matrices
+from pyptx_sim.instructions.batches import compile_batches
 from pyptx_sim.instructions.claims import touching
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.held import hold
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import BlockRange, Program, Site
 
 _T = TypeVar("_T")
+_Meaning: TypeAlias = Step | Operation
 
 
 @lru_cache(maxsize=128)
@@ -43,7 +45,13 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, any
 def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -> Block:
     last = block.last - block.ends
     sites = program.sites[block.first : last]
-    steps = tuple((site.pc, _step(Operands(program, site, checked=checked, exact=exact))) for site in sites)
+    given = [Operands(program, site, checked=checked, exact=exact) for site in sites]
+    meanings = [_located(operands, partial(_meaning, operands)) for operands in given]
+    together = compile_batches(list(zip(given, meanings, strict=True)))
+    steps = tuple(
+        (operands.pc, _step(operands, meaning, together.get(operands.pc)))
+        for operands, meaning in zip(given, meanings, strict=True)
+    )
     gate = _gate(program, program.sites[block.first]) if block.gate else None
     end = None
     if block.ends:
@@ -56,8 +64,9 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
     return barriers.compile_gate(Operands(program, site, checked=False))
 
 
-def _step(operands: Operands) -> Action:
-    step = _located(operands, lambda: _unguarded(operands))
+def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
+    """Return what an instruction does, around `together` where it is computed together with others."""
+    step = _located(operands, lambda: _unguarded(operands, meaning, together))
     if "aligned" in operands.opcode:
         step = matrices.checking(operands, step)
     if is_gate(operands.opcode):
@@ -74,18 +83,24 @@ def _step(operands: Operands) -> Action:
     return guarded
 
 
-def _unguarded(operands: Operands) -> Action:
-    opcode = operands.opcode
-    meaning = meaning_of(opcode)
-    if isinstance(meaning, Step):
-        action = _required(meaning.compile, operands)(operands)
-        return action if meaning.claims is not None else _touching(operands, action)
-    if meaning is None:
-        raise _missing(opcode)
-    operation = meaning.bind(operands.instruction)
+def _meaning(operands: Operands) -> _Meaning:
+    """Return the step of an instruction, or what the semantics bind to it."""
+    found = meaning_of(operands.opcode)
+    if found is None:
+        raise _missing(operands.opcode)
+    if isinstance(found, Step):
+        return found
+    operation = found.bind(operands.instruction)
     if not isinstance(operation, Operation):
-        raise ProgramError(f"the semantics of {meaning.opcode} bind to {type(operation).__name__}, not to an Operation")
-    return _touching(operands, compile_operation(operands, operation))
+        raise ProgramError(f"the semantics of {found.opcode} bind to {type(operation).__name__}, not to an Operation")
+    return operation
+
+
+def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
+    if isinstance(meaning, Operation):
+        return _touching(operands, together or compile_operation(operands, meaning))
+    action = _required(meaning.compile, operands)(operands)
+    return action if meaning.claims is not None else _touching(operands, action)
 
 
 def _end(operands: Operands, following: int) -> Terminator:

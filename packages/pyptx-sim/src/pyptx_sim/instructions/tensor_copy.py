@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,11 +19,13 @@ from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.atomics import UPDATES
 from pyptx_sim.machine.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_sim.machine.bulk import Elements
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
@@ -122,25 +125,30 @@ class _Boxes:
             return
         sound, shared, barriers = spots
 
-        def values(reader: Reader) -> IntArray:
-            return np.broadcast_to(reader(wave, lanes), (lanes.height, WARP))
+        rows, columns = sound.active
 
-        corners, offsets = ([values(read) for read in readers] for readers in (self._corner, self._offsets))
-        masks = None if self._mask is None else values(self._mask)
+        def values(read: Reader) -> list[int]:
+            found: list[int] = pick(read(wave, lanes), rows, columns).tolist()
+            return found
+
+        def tuples(readers: list[Reader]) -> Iterable[tuple[int, ...]]:
+            return zip(*map(values, readers), strict=True) if readers else repeat(())
+
         maps = self._maps(wave, sound)
-        for row, lane in zip(*(part.tolist() for part in sound.active), strict=True):
+        places = zip(rows.tolist(), columns.tolist(), sound.warps(rows).tolist(), strict=True)
+        threads = zip(
+            places,
+            tuples(self._corner),
+            tuples(self._offsets),
+            shared[rows, columns].tolist(),
+            repeat(None) if barriers is None else barriers[rows, columns].tolist(),
+            repeat(None) if self._mask is None else values(self._mask),
+            strict=False,  # what threads do not give has no end
+        )
+        for (row, lane, warp), corner, offsets, at, barrier, mask in threads:
             found = maps.get((row, lane))
-            if found is None:
-                continue
-            thread = _Thread(
-                *found,
-                tuple(int(axis[row, lane]) for axis in corners),
-                tuple(int(axis[row, lane]) for axis in offsets),
-                int(shared[row, lane]),
-                None if barriers is None else int(barriers[row, lane]),
-                None if masks is None else int(masks[row, lane]),
-            )
-            self._issue(Bulk(wave, int(sound.warps(np.array([row]))[0]), lane), thread)
+            if found is not None:
+                self._issue(Bulk(wave, warp, lane), _Thread(*found, corner, offsets, at, barrier, mask))
 
     def _spots(self, wave: Wave, lanes: Lanes) -> tuple[Lanes, IntArray, IntArray | None] | None:
         """Return the lanes whose addresses are sound, and these addresses in shared memory."""
@@ -164,11 +172,14 @@ class _Boxes:
             threads = threads_at(wave, part, memory, addresses, _MAP)
             if threads is None:
                 continue
+            known: dict[int, tuple[bytes, int | None]] = {}
             for row, lane, offset in zip(
                 threads.positions.tolist(), threads.columns.tolist(), threads.offsets.tolist(), strict=True
             ):
-                data = memory.arena.data[offset : offset + SIZE].tobytes()
-                maps[row, lane] = (data, offset if memory.space == "global" else None)
+                if offset not in known:
+                    data = memory.arena.data[offset : offset + SIZE].tobytes()
+                    known[offset] = (data, offset if memory.space == "global" else None)
+                maps[row, lane] = known[offset]
         return maps
 
     def _issue(self, bulk: Bulk, thread: _Thread) -> None:
@@ -176,7 +187,7 @@ class _Boxes:
         described = self._descriptor(wave, thread)
         if described is None:
             return
-        unit = described.map.itemsize if self._operation is not None else described.unit(thread.corner)
+        unit = described.itemsize if self._operation is not None else described.unit(thread.corner)
         tensor, inside = _tensor(wave, described, thread, unit)
         if tensor is None:
             return
@@ -193,7 +204,7 @@ class _Boxes:
             bulk.issue(box, (tensor,), (), described.bytes, known, fill, update, map_at=thread.map_at)
             return
         shifts = aims(wave, bulk.warp, thread.mask)
-        targets = tuple(replace(box, index=box.index + shift // unit) for shift in shifts)
+        targets = tuple(replace(box, index=box.index + shift // unit) if shift else box for shift in shifts)
         barriers = tuple(thread.barrier + shift for shift in shifts)
         convert = described.rounded if described.rounds else None
         bulk.issue(
@@ -234,8 +245,11 @@ def _misuse(wave: Wave, message: str, hint: str) -> None:
 
 def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
     """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
-    addresses, inside = described.units(thread.corner, thread.offsets, step)
     memory = wave.memories["global"]
+    origin = described.origin(thread.corner)
+    if origin is not None and memory.holds(origin, origin + described.span):
+        return Elements("global", memory.arena, dtype_of_unit(step), described.pattern(step) + origin // step), None
+    addresses, inside = described.units(thread.corner, thread.offsets, step)
     sound = addresses if inside is None else addresses[inside]
     if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
         outside = memory.outside(sound, step)
@@ -265,5 +279,5 @@ def _box(wave: Wave, described: Descriptor, shared: int, step: int) -> Elements 
             "give the box as much shared memory as it has bytes",
         )
         return None
-    offsets = described.shared_offsets(start, step) + base
-    return Elements("shared", memory.arena, dtype_of_unit(step), offsets // step, described.panel)
+    index = described.shared_index(start, base, step)
+    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.panel)

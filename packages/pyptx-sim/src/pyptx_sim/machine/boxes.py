@@ -38,7 +38,7 @@ _PERIOD = 1024  # bytes: every swizzle repeats within it
 _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Descriptor:
     """A sound map: what its copies name. What follows from the map alone is computed once."""
 
@@ -51,10 +51,19 @@ class Descriptor:
 
     def unit(self, corner: tuple[int, ...]) -> int:
         """Return the bytes that a copy from `corner` can move as one: 16 where rows allow, or an element's."""
-        record, size = self.map, self.map.itemsize
-        aligned = corner[0] * size % _CHUNK == 0 and record.extents[0] * size % _CHUNK == 0
+        return _CHUNK if self._chunked and corner[0] * self.itemsize % _CHUNK == 0 else self.itemsize
+
+    @cached_property
+    def _chunked(self) -> bool:
+        """Whether the rows of the tensor are whole units of 16 bytes, which copies leave together and as they are."""
+        record = self.map
         plain = not (record.columns or record.interleave or self.rounds or record.swizzle_name in _SMALLER)
-        return _CHUNK if aligned and plain else size
+        return plain and record.extents[0] * self.itemsize % _CHUNK == 0
+
+    @cached_property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.map.itemsize
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -79,10 +88,9 @@ class Descriptor:
 
     def fill(self, unit: int) -> Array:
         """Return what stands for `unit` bytes out of bounds."""
-        data = bytes(unit) if FILLS[self.map.fill] == "zeros" else _NAN * (unit // len(_NAN))
-        return np.frombuffer(data, dtype_of_unit(unit))
+        return _filling(FILLS[self.map.fill], unit)
 
-    @property
+    @cached_property
     def rounds(self) -> bool:
         """Whether a load changes values. See `rounded`."""
         return self.map.type.startswith("tf32") or self.map.type.endswith(".ftz")
@@ -114,6 +122,35 @@ class Descriptor:
                 message = f"coordinate {axis} is {corner[axis]}, outside of the bounding box from {low} to {high}"
                 return message, "begin inside of the box that the map's corners leave; offsets come on top"
         return None
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        """Behind which coordinate along each dimension a box that begins there leaves the tensor."""
+        record = self.map
+        extents = zip(record.extents, self.shape, record.steps, strict=False)
+        return tuple(extent - (count - 1) * step for extent, count, step in extents)
+
+    @cached_property
+    def span(self) -> int:
+        """The bytes of the tensor from the first to the last element of a box, both included."""
+        steps = zip(self.shape, self.map.steps, self.map.strides, strict=False)
+        return sum((count - 1) * step * stride for count, step, stride in steps) + self.itemsize
+
+    def origin(self, corner: tuple[int, ...]) -> int | None:
+        """Return the address of a box, if all of it is in bounds; None of other copies, and of interleaved tensors."""
+        record = self.map
+        if record.columns or record.interleave:
+            return None
+        address = record.address
+        for place, end, stride in zip(corner, self._ends, record.strides, strict=False):
+            if not 0 <= place < end:
+                return None
+            address += place * stride
+        return address
+
+    def pattern(self, unit: int) -> IntArray:
+        """Return how far each `unit` bytes of a box lie from the first in the tensor, counted in such units."""
+        return _pattern(self, unit)
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
         """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds; None: all."""
@@ -187,11 +224,14 @@ class Descriptor:
 
     # --- in shared memory -----------------------------------------------------------------------
 
-    def shared_offsets(self, start: int, unit: int) -> IntArray:
-        """Return the address of each `unit` bytes of a copy at `start` in a block's shared memory."""
+    def shared_index(self, start: int, base: int, unit: int) -> IntArray:
+        """Return where each `unit` bytes of a copy lie, counted in such units.
+
+        The copy is at `start` in the shared memory of a block, which begins at `base`.
+        """
         phase = start % _PERIOD
-        offsets: IntArray = _swizzled(self.map.swizzle_name, self.bytes, unit, phase) + (start - phase)
-        return offsets
+        index: IntArray = _swizzled(self.map.swizzle_name, self.bytes, unit, phase) + (base + start - phase) // unit
+        return index
 
 
 def dtype_of_unit(size: int) -> DType:
@@ -202,6 +242,19 @@ def dtype_of_unit(size: int) -> DType:
 @lru_cache(maxsize=256)
 def _distances(described: Descriptor, together: int) -> IntArray:
     return described.distances(together)
+
+
+@lru_cache(maxsize=256)
+def _pattern(described: Descriptor, unit: int) -> IntArray:
+    pattern = described.distances(unit // described.itemsize).reshape(-1) // unit
+    pattern.flags.writeable = False
+    return pattern
+
+
+@lru_cache(maxsize=16)
+def _filling(fill: str, unit: int) -> Array:
+    data = bytes(unit) if fill == "zeros" else _NAN * (unit // len(_NAN))
+    return np.frombuffer(data, dtype_of_unit(unit))
 
 
 def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
@@ -218,12 +271,14 @@ def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tup
 
 @lru_cache(maxsize=256)
 def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
+    """Return where each `step` bytes from `start` on lie, counted in such steps from where the swizzle begins."""
     offsets = np.arange(start, start + size, step, dtype=np.int64)
     moved = offsets
     for bits, low, high in _SWIZZLED_BITS[swizzle]:
         moved = moved ^ (((offsets >> high) & ((1 << bits) - 1)) << low)
-    moved.flags.writeable = False
-    return moved
+    index: IntArray = moved // step
+    index.flags.writeable = False
+    return index
 
 
 @lru_cache(maxsize=256)

@@ -47,7 +47,7 @@ class Elements:
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
         """Return the values, converted; those that are not `known` are `fill`."""
         words = self.arena.data.view(self.dtype)
-        found = words[self.index if known is None else self.index[known]]
+        found = words.take(self.index if known is None else self.index[known])
         if convert is not None:
             found = convert(found)
         if known is None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
 
 # A parked strand is let go with "not yet" after so many steps, as hardware's time limit does.
 _TIME_LIMIT = 512
@@ -311,14 +310,14 @@ class Mbarriers:
         self._asked.add(question)
         return first
 
-    def acquire(self, offset: int, warps: IntArray, masks: Mask, pc: int, scope: str) -> None:
-        """Tell the observers that lanes of `warps` have seen the last phase of an object complete."""
+    def acquire(self, offset: int, warps: IntArray, lanes: IntArray, pc: int, scope: str) -> None:
+        """Tell the observers that threads, given by warp and lane, have seen the last phase of an object complete."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             fresh = (offset, pc) if known.phase == 0 else None
-            self.fresh.update((warp, fresh) for warp in warps.tolist())
+            self.fresh.update(dict.fromkeys(warps.tolist(), fresh))
             if observers.active:
-                observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope)
+                observers.acquire(offset, known.phase - 1, *by_warp(warps, lanes), pc, scope=scope)
 
     def phase(self, offset: int) -> int:
         """Return the current phase of an object; 0 for none."""

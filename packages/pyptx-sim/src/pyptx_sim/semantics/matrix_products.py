@@ -29,6 +29,7 @@ from pyptx_sim.semantics.numerics.dot_products import (
 from pyptx_sim.semantics.numerics.elements import packing, unpacking
 from pyptx_sim.semantics.numerics.factors import WIDEN
 from pyptx_sim.semantics.numerics.recent import Recent
+from pyptx_sim.semantics.product_grids import batching
 from pyptx_sim.semantics.sparse_factors import selecting
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def _operation(shares: Shares, fast: Sum, exact: Callable[[str], Sum] | None) ->
 
         return compute
 
-    return Operation(shares.results, shares.sources, using(fast), warp=True, exact=_of_target(using, exact))
+    batch = batching(shares, fast, lambda registers: write(fast(*read(registers))))
+    precise = _of_target(using, exact)
+    return Operation(shares.results, shares.sources, using(fast), warp=True, exact=precise, batch=batch)
 
 
 def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | None) -> Callable[[str], Compute] | None:

@@ -21,12 +21,14 @@ Pack: TypeAlias = Callable[[Array], "tuple[Array, ...]"]
 
 
 @cache
-def unpacking(fragment: Fragment, *, transposed: bool = False) -> Unpack:
+def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -> Unpack:
     """Return how registers of raw bits become the elements of a matrix, or those of its transpose.
 
-    Elements come as the unsigned type of their width; those narrower than a byte as bytes.
+    Elements come as the unsigned type of their width; those narrower than a byte as bytes. `count` matrices come one
+    behind the other, as do their registers.
     """
     index = _index(fragment)
+    index = np.concatenate([index + number * index.size for number in range(count)]) if count > 1 else index
     index = index.swapaxes(1, 2) if transposed else index
     shape, bits, packed = index.shape, fragment.bits, fragment.packed
     words = _whole_words(index.reshape(-1), packed)
@@ -37,17 +39,24 @@ def unpacking(fragment: Fragment, *, transposed: bool = False) -> Unpack:
 
 
 @cache
-def packing(fragment: Fragment) -> Pack:
-    """Return how a matrix of elements, each a byte wide or wider, becomes registers."""
-    count = fragment.registers
-    flat = elements_of(fragment).reshape(count, -1)
+def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
+    """Return how a matrix of elements, each a byte wide or wider, becomes registers.
+
+    A `grid` of rows and columns of matrices becomes the registers of one after the other, row by row.
+    """
+    count = fragment.registers * grid[0] * grid[1]
+    flat = _elements_in(fragment, grid).reshape(count, -1)
     width = np.dtype(f"<u{fragment.width // 8}")
-    whole = fragment.packed == 1
+    if fragment.packed == 1:
+        return lambda matrix: tuple([taken(matrix.reshape(len(matrix), -1), index) for index in flat])
+    words = _whole_words(flat.reshape(-1), fragment.packed)
+    places = flat if words is None else words.reshape(count, -1)
 
     def pack(matrix: Array) -> tuple[Array, ...]:
         elements = matrix.reshape(matrix.shape[0], -1)
-        values = [taken(elements, index) for index in flat]
-        return tuple(values) if whole else tuple(each.view(width) for each in values)
+        if words is not None:
+            elements = elements.view(width)
+        return tuple([taken(elements, index).view(width) for index in places])
 
     return pack
 
@@ -91,6 +100,15 @@ def elements_of(fragment: Fragment) -> Array:
     elements = (product * fragment.rows + row) * fragment.columns + column
     by_register = elements.reshape(len(elements), fragment.registers, fragment.packed)
     return np.ascontiguousarray(by_register.swapaxes(0, 1))
+
+
+def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
+    """Return `elements_of` for each matrix of a grid, numbered through the whole grid: `[rows, columns, …]`."""
+    below, beside = grid
+    rows, columns = np.divmod(elements_of(fragment), fragment.columns)
+    row = np.arange(below)[:, None, None, None, None] * fragment.products * fragment.rows + rows
+    column = np.arange(beside)[:, None, None, None] * fragment.columns + columns
+    return np.asarray(row * (beside * fragment.columns) + column)
 
 
 def _along(steps: Sequence[int]) -> Array:

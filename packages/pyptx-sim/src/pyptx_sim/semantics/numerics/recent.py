@@ -21,13 +21,14 @@ MOST = 64
 class Recent:
     """A pure function of registers that keeps its last results, read-only; new ones push out the oldest."""
 
-    __slots__ = ("_function", "_known", "_lock")
+    __slots__ = ("_function", "_known", "_lock", "_most")
 
-    def __init__(self, function: Reading) -> None:
-        """Know nothing yet."""
+    def __init__(self, function: Reading, most: int = MOST) -> None:
+        """Know nothing yet; keep `most` results."""
         self._function = function
         self._known: dict[tuple[int, ...], tuple[Sequence[Array], Array]] = {}
         self._lock = Lock()
+        self._most = most
 
     def __call__(self, registers: Sequence[Array]) -> Array:
         """Return the function's result, known or computed now."""
@@ -50,5 +51,5 @@ class Recent:
         with self._lock:
             # The registers stay alive with the result, so no other array can get the identity of one of them.
             self._known[tuple(map(id, registers))] = tuple(registers), result
-            if len(self._known) > MOST:
+            if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]

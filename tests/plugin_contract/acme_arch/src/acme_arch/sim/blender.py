@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.vault import LINE, VAULT
-from pyptx_sim.extension import AsyncItem, GroupKind, Mutation, Proxy, Rule, Step, Touch
+from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Rule, Step, Touch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,8 +72,8 @@ def _blend(operands: Operands) -> Action:
             wave=turn.wave, pc=turn.pc, warps=warps, lanes=lanes, group=BLENDS, numbers=numbers, d=d, a=a, b=b
         )
         each = np.arange(len(warps))
-        touches = [Touch(VAULT.name, False, at, LINE, each) for at in (a, b)]
-        turn.issue(item, [*touches, Touch(VAULT.name, True, d, LINE, each)], proxy=BLENDER)
+        touches = [Touch(VAULT.name, writes=False, offsets=at, size=LINE, owners=each) for at in (a, b)]
+        turn.issue(item, [*touches, Touch(VAULT.name, writes=True, offsets=d, size=LINE, owners=each)], proxy=BLENDER)
 
     return operands.action(blend)
 

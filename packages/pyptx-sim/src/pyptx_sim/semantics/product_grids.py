@@ -1,0 +1,116 @@
+"""Products in a row of which each multiplies one of some fragments of a with one of some of b: computed as one product.
+
+A kernel loads a few fragments of a and of b, and multiplies each with each. Below each other and beside each other they
+are two larger matrices, and so are the sums: NumPy multiplies these in a third of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_sim.operation import Array, Batch
+from pyptx_sim.semantics.numerics.elements import packing, unpacking
+from pyptx_sim.semantics.numerics.factors import WIDEN
+from pyptx_sim.semantics.numerics.recent import Reading, Recent
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments import Fragment
+    from pyptx_sim.semantics.matrix_products import Shares
+    from pyptx_sim.semantics.numerics.dot_products import Sum
+
+_One: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
+
+_KEPT = 2
+"""How many matrices of sums are remembered: a kernel adds to one at a time, or takes turns with another."""
+
+
+def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
+    """Return what computes products in a row, summed by `total`; by `one` each where they are no grid.
+
+    None for instructions that hold several matrices at once.
+    """
+    if any(fragment.products > 1 for fragment in (shares.a, shares.b, shares.c, shares.d)):
+        return None
+    first = shares.a.registers
+    second = first + shares.b.registers
+
+    def batch(sources: Sequence[Sequence[Array]]) -> Sequence[tuple[Array, ...]]:
+        a, rows = _numbered([each[:first] for each in sources])
+        b, columns = _numbered([each[first:second] for each in sources])
+        cells = {row * len(b) + column: number for number, (row, column) in enumerate(zip(rows, columns, strict=True))}
+        if not len(cells) == len(sources) == len(a) * len(b):
+            return [one(each) for each in sources]
+        order = [cells[cell] for cell in range(len(cells))]
+        addends = [register for number in order for register in sources[number][second:]]
+        registers = _grid(shares, len(a), len(b)).multiply(_joined(a), _joined(b), addends, total)
+        held = len(registers) // len(order)
+        results: list[tuple[Array, ...]] = [()] * len(order)
+        for cell, number in enumerate(order):
+            results[number] = registers[cell * held : (cell + 1) * held]
+        return results
+
+    return batch
+
+
+def _numbered(fragments: Sequence[Sequence[Array]]) -> tuple[Sequence[Sequence[Array]], list[int]]:
+    """Return the distinct fragments, and the number of each one's among them."""
+    known: dict[tuple[int, ...], int] = {}
+    numbers = [known.setdefault(tuple(map(id, each)), len(known)) for each in fragments]
+    return [fragments[numbers.index(number)] for number in range(len(known))], numbers
+
+
+def _joined(fragments: Sequence[Sequence[Array]]) -> list[Array]:
+    return [register for fragment in fragments for register in fragment]
+
+
+class _Grid:
+    """The products of `rows` fragments of a with `columns` of b."""
+
+    def __init__(self, shares: Shares, rows: int, columns: int) -> None:
+        d, a, b, c = shares.types
+        self._a = _below(shares.a, a, rows)
+        self._b = _below(shares.b, b, columns, transposed=True)
+        self._c = Recent(_beside(shares.c, c, rows, columns), most=_KEPT)
+        self._pack = packing(shares.d, (rows, columns))
+        self._goes_on = d == c == "f32" and (shares.d.lanes, shares.d.elements) == (shares.c.lanes, shares.c.elements)
+
+    def multiply(
+        self, a: Sequence[Array], b: Sequence[Array], addends: Sequence[Array], total: Sum
+    ) -> tuple[Array, ...]:
+        """Return the registers of the sums, fragment by fragment, row by row of the grid."""
+        sums = total(self._a(a), self._b(b), self._c.take(addends))
+        registers = self._pack(sums)
+        if self._goes_on:
+            self._c.keep(registers, sums)
+        return registers
+
+
+@cache
+def _grid(shares: Shares, rows: int, columns: int) -> _Grid:
+    return _Grid(shares, rows, columns)
+
+
+def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = False) -> Reading:
+    """Return what makes numbers of the registers of some fragments, below each other: `[warps, rows, k]`."""
+    unpack, widen = unpacking(fragment, transposed=transposed, count=count), WIDEN[element]
+    length = fragment.rows if transposed else fragment.columns
+
+    def read(registers: Sequence[Array]) -> Array:
+        numbers = widen(unpack(registers))
+        return numbers.reshape(len(numbers), -1, length)
+
+    return read
+
+
+def _beside(fragment: Fragment, element: str, rows: int, columns: int) -> Reading:
+    """Return what makes numbers of the registers of a grid of fragments: `[warps, rows, columns]`."""
+    unpack, widen = unpacking(fragment, count=rows * columns), WIDEN[element]
+    height, width = fragment.rows, fragment.columns
+
+    def read(registers: Sequence[Array]) -> Array:
+        numbers = widen(unpack(registers)).reshape(-1, rows, columns, height, width)
+        return numbers.swapaxes(2, 3).reshape(len(numbers), rows * height, columns * width)
+
+    return read

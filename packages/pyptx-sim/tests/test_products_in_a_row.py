@@ -1,0 +1,154 @@
+"""Products in a row that share fragments are computed at once, and give what each would give alone."""
+
+from __future__ import annotations
+
+from itertools import chain, product
+
+import numpy as np
+import pytest
+
+from pyptx_ir.fragments import mma_fragment
+from pyptx_sim.types import dtype_of
+
+from . import products_reference as products
+from . import semantics_reference as ref
+from .ptx_text import BODY_LINE, execute
+from .test_semantics_products import DENSE, WARPS, agree, dense_fragments, expected_of, inputs, matrices, spell
+
+ROWS, COLUMNS = 2, 3
+TOGETHER = [case for case in DENSE if mma_fragment(case[1], "d", case[2][0]).products == 1]
+
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+
+
+def shared(operation, instructions):
+    """Return the sources of instructions as the engine hands them over: a register is one array, whoever reads it."""
+    views = {}
+    flat = [[register for operand in operands for register in operand] for operands in instructions]
+    return [
+        [
+            views.setdefault((register.ctypes.data, kind), register.view(dtype_of(kind)))
+            for register, kind in zip(registers, operation.sources, strict=True)
+        ]
+        for registers in flat
+    ]
+
+
+def drawn(opcode, fragments, types, cells):
+    """Return registers of a, b and c for each cell of a grid: those of a row share a, those of a column b."""
+    random = np.random.default_rng(len(opcode))
+    some = [inputs(random, fragments, types) for _ in cells]
+    return [[some[row][0], some[column][1], some[number][2]] for number, (row, column) in enumerate(cells)]
+
+
+GRID = list(product(range(ROWS), range(COLUMNS)))
+SHUFFLED = [GRID[number] for number in (4, 0, 5, 2, 1, 3)]
+ORDERS = {"shuffled": SHUFFLED, "one twice": [*GRID[:-1], GRID[0]]}
+
+
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), TOGETHER, ids=[case[0][17:] for case in TOGETHER])
+def test_each_product_in_a_row_is_within_its_bound(opcode, shape, types, layouts):
+    fragments = dense_fragments(shape, types, layouts)
+    operation = ref.exercise(spell(opcode, [each.registers for each in fragments]))
+    instructions = drawn(opcode, fragments, types, SHUFFLED)
+    with np.errstate(all="ignore"):
+        results = operation.batch(shared(operation, instructions))
+    assert len(results) == len(SHUFFLED)
+    a, b, c = matrices(fragments, types, instructions[-1], 1)
+    k = fragments[1].columns
+    agree(
+        fragments[0],
+        [register.view(f"<u{register.itemsize}") for register in results[-1]],
+        1,
+        types[0],
+        lambda place: expected_of(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
+    )
+
+
+@pytest.mark.parametrize("cells", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), TOGETHER, ids=[case[0][17:] for case in TOGETHER])
+def test_products_in_a_row_are_what_each_is_alone(opcode, shape, types, layouts, cells):
+    fragments = dense_fragments(shape, types, layouts)
+    operation = ref.exercise(spell(opcode, [each.registers for each in fragments]))
+    sources = shared(operation, drawn(opcode, fragments, types, cells))
+    everyone = np.ones((WARPS, 32), np.bool_)
+    with np.errstate(all="ignore"):
+        together = operation.batch(sources)
+        alone = [operation.compute(everyone, *each) for each in sources]
+    for one, other in zip(chain(*together), chain(*alone), strict=True):
+        assert one.dtype == other.dtype
+        if types[0] == "s32":
+            np.testing.assert_array_equal(one, other)
+        else:  # but for the order of additions
+            kind = np.float16 if types[0] == "f16" else other.dtype
+            np.testing.assert_allclose(one.view(kind), other.view(kind), rtol=2e-3, atol=2e-2)
+
+
+def test_instructions_that_hold_several_matrices_are_not_computed_together():
+    text = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, {%a0, %a1}, "
+    text += "{%b0, %b1}, {%c0, %c1, %c2, %c3, %c4, %c5, %c6, %c7};"
+    assert ref.exercise(text).batch is None
+
+
+# --- in a program -------------------------------------------------------------------------------
+
+LOADS = """
+mov.b32 %r10, 0x3f804000;  // bf16 2 and 1
+mov.b32 %r11, 0x40003f80;
+mov.b32 %r12, 0x40404040;  // 3 and 3, about
+shr.u32 %r1, %r0, 5;
+"""
+
+
+def several(between=""):
+    """Return four products of two fragments of a with two of b, two more that go on with two of the sums."""
+    a = ("{%r10, %r11, %r12, %r10}", "{%r12, %r12, %r11, %r10}")
+    b = ("{%r10, %r11}", "{%r12, %r10}")
+    pairs = [*product(range(2), range(2)), (1, 0), (0, 1)]
+    d = ["{" + ", ".join(f"%f{4 * cell + each}" for each in range(4)) + "}" for cell in (0, 1, 2, 3, 0, 1)]
+    return f"\n{between}\n".join(f"{MMA} {d[n]}, {a[i]}, {b[j]}, {d[n]};" for n, (i, j) in enumerate(pairs))
+
+
+def program(between=""):
+    """Return a body in which each warp multiplies once more than the one before it, and stores the sums."""
+    zeros = "\n".join(f"mov.f32 %f{each}, 0f3f800000;" for each in range(16))
+    stores = "\n".join(f"st.global.f32 [%rd2+{4 * each}], %f{each};" for each in range(16))
+    return f"""
+{zeros}
+{LOADS}
+mov.u32 %r2, 0;
+LOOP:
+{several(between)}
+add.u32 %r2, %r2, 1;
+setp.le.u32 %p0, %r2, %r1;
+@%p0 bra LOOP;
+mad.wide.u32 %rd2, %r0, 64, %rd0;
+{stores}
+"""
+
+
+@pytest.mark.parametrize("checks", ["all", "none"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_program_gets_the_same_sums_together_and_one_by_one(checks, seed):
+    found = []
+    for between in ("", "mov.u32 %r20, 7;"):
+        out = np.zeros((96, 16), np.float32)
+        result = execute(program(between), out, block=96, checks=checks, seed=seed)
+        assert result.findings == ()
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+    first = found[0] - 1
+    assert first.any()
+    np.testing.assert_allclose(first[32:64], 2 * first[:32], rtol=1e-6)
+    np.testing.assert_allclose(first[64:], 3 * first[:32], rtol=1e-6)
+
+
+def test_each_instruction_in_a_row_counts_and_reports_at_its_own_line():
+    out = np.zeros((32, 16), np.float32)
+    body = f"{LOADS}{several()}"
+    result = execute(body, out)
+    first = BODY_LINE + body.strip().splitlines().index(several().splitlines()[0])
+    lines = {finding.line for finding in result.findings if finding.rule == "uninitialised-register"}
+    assert lines == {first + 2 * number for number in range(4)}
+    assert result.statistics.instructions == execute(body, out, checks="none").statistics.instructions
