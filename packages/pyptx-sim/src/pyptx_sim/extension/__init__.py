@@ -2,7 +2,11 @@
 
 A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`, each with a
 name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is docs/plugins.md.
+
+`Action`, `Operands`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under `if TYPE_CHECKING`.
 """
+
+from typing import TYPE_CHECKING
 
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.item import AsyncItem
@@ -12,6 +16,14 @@ from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
+from pyptx_sim.observer import Observer, Touch, Work
+
+if TYPE_CHECKING:
+    from pyptx_sim.instructions.operands import Operands as Operands
+    from pyptx_sim.instructions.turns import Turn as Turn
+    from pyptx_sim.machine.code import Action as Action
+    from pyptx_sim.machine.code import Terminator as Terminator
+    from pyptx_sim.machine.wave import Wave as Wave
 
 __all__ = [
     "ASYNC",
@@ -25,12 +37,15 @@ __all__ = [
     "GroupKind",
     "Judge",
     "Mutation",
+    "Observer",
     "Proxy",
     "Rule",
     "Severity",
     "Space",
     "Stall",
     "Step",
+    "Touch",
+    "Work",
     "extensions",
     "meaning_of",
     "mutations",

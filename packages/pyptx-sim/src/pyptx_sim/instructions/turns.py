@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pyptx_sim.instructions.async_copy import arrive_behind
 from pyptx_sim.instructions.mbarriers import ACCESS
+from pyptx_sim.instructions.telling import tell_waited
 from pyptx_sim.instructions.threads import in_shared
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.lanes import pick, spread
@@ -181,6 +182,22 @@ class Turn:
             self.wave.machine.observers.issued(
                 Work(item.ticket, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, tuple(touches))
             )
+
+    def commit(self, kind: GroupKind) -> None:
+        """Close the open group of each thread."""
+        self.wave.groups_of(kind).commit(self.rows, self.mask)
+
+    def wait(self, kind: GroupKind, latest: int | None = None, *, reads: bool = False) -> None:
+        """Wait until only the `latest` groups of each thread are pending; without, for all that it has issued.
+
+        `reads`: until the sources of the others are read.
+        """
+        groups = self.wave.groups_of(kind)
+        if latest is None:
+            self.commit(kind)
+        groups.wait(self.rows, self.mask, latest or 0, reads=reads)
+        self.wave.engine.finish_groups(kind, groups, reads=reads)
+        tell_waited(self.wave, kind, *self._lanes.by_warp())
 
     def arrive_behind(self, kind: GroupKind, barrier: Target) -> None:
         """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`)."""

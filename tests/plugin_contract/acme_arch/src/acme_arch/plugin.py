@@ -14,11 +14,33 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
+    from pyptx_ir.plugins.rows import SimulatorExtension
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
 FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="acme.frob")
+
+
+VAULT = (
+    row("acme.alloc.b32 d", since=ptx(8, 0), targets=("acme_1",), manual="acme.alloc"),
+    row("acme.free.b32 a", access="r", since=ptx(8, 0), targets=("acme_1",), manual="acme.free"),
+    row("acme.put.b32 [a], b", operands={"a": "vault"}, access="wr", since=ptx(8, 0), targets=("acme_1",)),
+    row("acme.get.b32 d, [a]", operands={"a": "vault"}, since=ptx(8, 0), targets=("acme_1",)),
+)
+BLENDER = (
+    row(
+        "acme.blend.b32 [d], [a], [b]",
+        operands=dict.fromkeys("dab", "vault"),
+        access="wrr",
+        since=ptx(8, 0),
+        targets=("acme_1",),
+    ),
+    row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",)),
+    row("acme.wait", since=ptx(8, 0), targets=("acme_1",)),
+    row("acme.fence", since=ptx(8, 0), targets=("acme_1",)),
+)
 
 
 @hookimpl
@@ -35,8 +57,16 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return acme.frob."""
-    return (FROB,)
+    """Return acme.frob, and what works in the vault."""
+    return (FROB, *VAULT, *BLENDER)
+
+
+@hookimpl
+def pyptx_operand_kinds() -> Sequence[Kind]:
+    """Return what an address in the vault is."""
+    from acme_arch.kinds import VAULT as KIND
+
+    return (KIND,)
 
 
 @hookimpl
@@ -53,6 +83,19 @@ def pyptx_semantics() -> Sequence[Semantics]:
     from acme_arch.semantics import FROB_SEMANTICS
 
     return (FROB_SEMANTICS,)
+
+
+@hookimpl
+def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
+    """Return the vault and the blender."""
+    from pyptx_ir.plugins.rows import SimulatorExtension
+
+    def load() -> object:
+        from acme_arch.sim.extension import EXTENSION
+
+        return EXTENSION
+
+    return (SimulatorExtension("acme", load),)
 
 
 @hookimpl
