@@ -46,9 +46,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Pause coverage where it says nothing new: `scaled` tests run the same lines over corpora, tables and kernels.
 
-    The tracer would cost more than the tests. Where they belong to a package they are measured: no others run its code.
+    The tracer would cost more than the tests. The simulator's own are measured: no others run all that computes.
     """
-    scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/")
+    scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/pyptx-sim/")
     if item.config.pluginmanager.hasplugin("_cov") and (scaled or item.nodeid.startswith(UNMEASURED)):
         item.add_marker(pytest.mark.no_cover)
 

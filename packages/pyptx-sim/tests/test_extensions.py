@@ -47,7 +47,7 @@ def bring(plugins: Plugins, loaded: object) -> None:
 
 
 def test_a_plugin_brings_steps(plugins: Plugins) -> None:
-    step = Step(opcode="late.frob", compile=nothing)
+    step = Step(opcode="late.frob", effect="none", compile=nothing)
     bring(plugins, Extension(version=VERSION, steps=(step,)))
     assert meaning_of(("late", "frob", "b32")) is step
     assert meaning_of(("late", "other")) is None
@@ -66,6 +66,6 @@ def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
 
 
 def test_two_extensions_that_have_one_opcode_are_both_named(plugins: Plugins) -> None:
-    bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", compile=nothing),)))
+    bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", effect="none", compile=nothing),)))
     with pytest.raises(PluginError, match="extensions 'sim' and 'late' both have steps of 'ld'"):
         meaning_of(("ld", "global", "u32"))
