@@ -115,8 +115,8 @@ class Plugins:
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds of operands that rows may name."""
-        return cast("tuple[Kind, ...]", self._rows("pyptx_operand_kinds"))
+        """Return the kinds of operands that rows may name; those of a plugin that did not load, only its rows name."""
+        return tuple(cast("Kind", owned.value) for owned in self._collect("pyptx_operand_kinds").values())
 
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""

@@ -20,7 +20,7 @@ from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.observer import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from typing import Any
 
     from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
@@ -209,6 +209,24 @@ class Turn:
         if self.observed:
             names = tuple(space.name for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
+
+    def need(self, space: Space, offsets: Integers, size: int) -> None:
+        """Report bytes that nothing has written, `size` of them at each active thread's offset in a space's arena."""
+        if self.checked:
+            access = Access("read", size)
+            access.check_initialised(self.wave, self._lanes, self.memory(space), Places(offsets, *self.places))
+
+    def release(self, key: Hashable) -> None:
+        """Leave what the lanes know and have done for whoever acquires `key` later, in the same wave."""
+        if self.observed:
+            place = self.wave.place(key)
+            self.wave.machine.observers.signal(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
+
+    def acquire(self, key: Hashable) -> None:
+        """Let the lanes know what was left at `key`: all that its releases tell of happened before."""
+        if self.observed:
+            place = self.wave.place(key)
+            self.wave.machine.observers.acquire(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
 
     def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
         """Report a finding at this instruction; without a hint, the rule's is taken."""
