@@ -179,14 +179,20 @@ class Machine:
         try:
             for _ in range(_CHAIN):
                 wave.steps += 1
+                polls = block.polls
+                if polls is not None and polls.entry == block.index:
+                    wave.polling.begin(polls, group.ids)
                 for wave.pc, step in block.steps:
                     step(wave, lanes)
                 self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
                 wave.pc = block.end
                 target = block.index + 1 if block.terminator is None else block.terminator(wave, group)
+                if target is not None:
+                    strands.block[group.ids] = target
+                if polls is not None:
+                    wave.polling.end(polls, group.ids)
                 if target is None:
                     break
-                strands.block[group.ids] = target
                 block = self.code[target]
                 if not group.whole or block.meets or (block.gate is not None and strands.diverged):
                     break  # of what waits elsewhere, or at the gate, the scheduler knows
