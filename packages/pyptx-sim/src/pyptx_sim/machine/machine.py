@@ -181,7 +181,7 @@ class Machine:
                 wave.steps += 1
                 polls = block.polls
                 if polls is not None and polls.entry == block.index:
-                    wave.polling.begin(polls, group.ids)
+                    wave.polling.begin(polls, group)
                 for wave.pc, step in block.steps:
                     step(wave, lanes)
                 self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
@@ -190,7 +190,7 @@ class Machine:
                 if target is not None:
                     strands.block[group.ids] = target
                 if polls is not None:
-                    wave.polling.end(polls, group.ids)
+                    wave.polling.end(polls, group)
                 if target is None:
                     break
                 block = self.code[target]

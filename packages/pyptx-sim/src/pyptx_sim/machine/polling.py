@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.strands import AWAKE
+from pyptx_sim.machine.strands import AWAKE, UNNOTED
 from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.code import PollingLoop
+    from pyptx_sim.machine.code import Group, PollingLoop
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
@@ -24,7 +24,7 @@ class Polling:
     """The rounds of polling loops: for each lane, the memory's version and the carried registers when its round began.
 
     What a lane does in a round follows from these two. A lane is in one loop at a time, so one record is enough, and it
-    stays right when strands split and merge.
+    stays right when strands split and merge. Where no other strand is ready, there is nothing to gain, and no record.
     """
 
     __slots__ = ("_began", "_registers", "_wave")
@@ -35,11 +35,13 @@ class Polling:
         self._began: IntArray = np.full((wave.height, WARP), -1, np.int64)
         self._registers: dict[int, Array] = {}
 
-    def begin(self, loop: PollingLoop, ids: IntArray) -> None:
-        """Note that strands `ids` begin a round."""
-        wave, strands = self._wave, self._wave.strands
+    def begin(self, loop: PollingLoop, group: Group) -> None:
+        """Note that the strands of a group begin a round."""
+        wave, strands, ids = self._wave, self._wave.strands, group.ids
+        strands.parked[ids] = UNNOTED if group.whole else AWAKE
+        if group.whole:
+            return
         warps, masks = strands.warp[ids], strands.mask[ids]
-        strands.parked[ids] = AWAKE
         self._began[warps] = np.where(masks, wave.version, self._began[warps])
         for register in loop.carried:
             value = self._value(register, warps)
@@ -48,10 +50,12 @@ class Polling:
                 known = self._registers[register.slot] = np.zeros((wave.height, WARP), value.dtype)
             known[warps] = np.where(masks, value, known[warps])
 
-    def end(self, loop: PollingLoop, ids: IntArray) -> None:
-        """Park those of strands `ids` that are back at the entry, and for whom nothing has changed in the round."""
-        wave, strands = self._wave, self._wave.strands
-        ids = ids[strands.block[ids] == loop.entry]
+    def end(self, loop: PollingLoop, group: Group) -> None:
+        """Park those strands of a group that are back at the entry, and for whom nothing has changed in the round."""
+        if group.whole:
+            return
+        wave, strands, ids = self._wave, self._wave.strands, group.ids
+        ids = ids[(strands.block[ids] == loop.entry) & (strands.parked[ids] == AWAKE)]
         warps, masks = strands.warp[ids], strands.mask[ids]
         same = self._began[warps] == wave.version
         for register in loop.carried:

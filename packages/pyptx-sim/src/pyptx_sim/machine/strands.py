@@ -34,8 +34,9 @@ class State(IntEnum):
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
-# `parked` of a strand that does not poll, or has not come round yet.
+# `parked` of a strand that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
 AWAKE = -1
+UNNOTED = -2
 
 
 class Strands:
