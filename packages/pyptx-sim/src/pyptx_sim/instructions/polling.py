@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _BRANCHES: Final = frozenset({"bra", "brx"})
 _ENDS: Final = frozenset({"ret", "exit", "trap"})
 _UNCHANGING: Final = frozenset({"param", "const"})
+# Steps with an effect that do the same again, if nothing changes meanwhile, and no more than their rows say.
+_REPEATED: Final = frozenset({"ld", "ldu", "atom", "red", "fence", "membar", "bar.warp", "bra", "brx"})
 # They write to memory, but in a polling loop they tell whether they have changed anything there (`Operands.polls`).
 _UPDATES: Final = frozenset({"atom", "red"})
 
@@ -151,7 +153,7 @@ def _repeats(operands: Operands) -> bool:
     """Tell whether an instruction does the same again, and nothing beside it, until what it reads changes."""
     meaning = meaning_of(operands.opcode)
     if meaning is None or isinstance(meaning, Step):
-        return meaning is not None and meaning.repeats
+        return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
     operation = operands.located(lambda: meaning.bind(operands.instruction))
     if not isinstance(operation, Operation) or operation.reads_carry or operation.writes_carry:
         return False

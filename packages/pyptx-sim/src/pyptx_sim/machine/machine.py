@@ -17,6 +17,7 @@ from pyptx_sim.machine.geometry import Geometry
 from pyptx_sim.machine.livelock import Watch
 from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
 from pyptx_sim.machine.observers import Observers
+from pyptx_sim.machine.polling import Polling
 from pyptx_sim.machine.scheduler import Scheduler
 from pyptx_sim.machine.unfinished import finish
 from pyptx_sim.machine.wave import Wave
@@ -181,7 +182,7 @@ class Machine:
                 wave.steps += 1
                 polls = block.polls
                 if polls is not None and polls.entry == block.index:
-                    wave.polling.begin(polls, group)
+                    wave.part(Polling).begin(polls, group)
                 for wave.pc, step in block.steps:
                     step(wave, lanes)
                 self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
@@ -190,7 +191,7 @@ class Machine:
                 if target is not None:
                     strands.block[group.ids] = target
                 if polls is not None:
-                    wave.polling.end(polls, group)
+                    wave.part(Polling).end(polls, group)
                 if target is None:
                     break
                 block = self.code[target]

@@ -10,7 +10,6 @@ from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
 from pyptx_sim.machine.memory import BlockMemory
-from pyptx_sim.machine.polling import Polling
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import State, Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
@@ -59,7 +58,6 @@ class Wave:
         "memories",
         "partial",
         "pc",
-        "polling",
         "progress",
         "rank",
         "rank_base",
@@ -102,7 +100,6 @@ class Wave:
         self.registers[STACK_SLOT] = np.full((1, 1), FIRST_OFFSET + program.entry.frame_size, np.int64)
         self.partial: dict[int, Mask] = {}
         self.strands = Strands(self.live, program.entry_block(program.entry.name))
-        self.polling = Polling(self)
         self.specials = Specials(self)
         self.rank: IntArray = geometry.rank
         # What the rank of its CTA adds to a shared address.
