@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program, Site
     from pyptx_sim.program.scopes import Binding, Scope
 
+_T = TypeVar("_T")
+
 # Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
@@ -63,10 +65,15 @@ class Operands:
     Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
     """
 
-    __slots__ = ("checked", "exact", "instruction", "pc", "program", "scope", "site")
+    __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
 
-    def __init__(self, program: Program, site: Site, *, checked: bool, exact: bool = False) -> None:
-        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit."""
+    def __init__(
+        self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
+    ) -> None:
+        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit.
+
+        `polls`: it is part of a polling loop.
+        """
         self.program = program
         self.site = site
         self.instruction: Instruction = site.instruction
@@ -74,6 +81,7 @@ class Operands:
         self.pc = site.pc
         self.checked = checked
         self.exact = exact
+        self.polls = polls
 
     @property
     def opcode(self) -> tuple[str, ...]:
@@ -131,6 +139,14 @@ class Operands:
         error = ProgramError(message)
         error.locate(self.program.where(self.pc), self.program.line(self.pc))
         raise error
+
+    def located(self, compile_it: Callable[[], _T]) -> _T:
+        """Return what `compile_it` does, and locate a ProgramError at this instruction."""
+        try:
+            return compile_it()
+        except ProgramError as error:
+            error.locate(self.program.where(self.pc), self.program.line(self.pc))
+            raise
 
     # --- names ----------------------------------------------------------------------------------
 
