@@ -6,11 +6,12 @@ Manual: "tensormap.replace", "tensormap.cp_fenceproxy".
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access, Places
@@ -181,3 +182,9 @@ def map_fence(operands: Operands) -> Action:
 def _release(wave: Wave, lanes: Lanes) -> None:
     if wave.machine.observers.active:
         wave.machine.observers.map_released(*lanes.by_warp())
+
+
+STEPS: Final = (
+    Step(opcode="tensormap", effect="access", compile=compile_tensor_map),
+    Step(opcode="fence.proxy.tensormap::generic", effect="order", compile=map_fence),
+)
