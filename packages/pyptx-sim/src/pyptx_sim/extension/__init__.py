@@ -8,10 +8,20 @@ name and a `load()` that is called when a program is first run; it returns an `E
 
 from typing import TYPE_CHECKING
 
+from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.item import AsyncItem
 from pyptx_sim.extension.mutation import Mutation
-from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, mutations, rules, step_of
+from pyptx_sim.extension.registry import (
+    VERSION,
+    Extension,
+    descriptor_of,
+    extensions,
+    meaning_of,
+    mutations,
+    rules,
+    step_of,
+)
 from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
@@ -32,6 +42,7 @@ __all__ = [
     "AsyncItem",
     "Claims",
     "Converges",
+    "Descriptor",
     "Effect",
     "Extension",
     "GroupKind",
@@ -46,6 +57,7 @@ __all__ = [
     "Step",
     "Touch",
     "Work",
+    "descriptor_of",
     "extensions",
     "meaning_of",
     "mutations",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.tma.maps import SIZE
 from pyptx_sim.extension import ASYNC
 from pyptx_sim.instructions.telling import tell
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.machine.tensor_maps import SIZE
 from pyptx_sim.observer import Touch
 
 if TYPE_CHECKING:
