@@ -129,8 +129,9 @@ class Operands:
     def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
         """Return what ends a block with `run`, for `Step.end`.
 
-        It runs for each warp alone. Where it returns what the warp has to wait for, it runs again once that is over,
-        so that it must not have done anything yet. The instruction stands alone in its block: its step `waits`.
+        It runs for the lanes of one warp at a time, which `Turn.threads` are. Where it returns what they have to wait
+        for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
+        in its block: its step `waits`.
         """
         return ending(run, following)
 

@@ -43,7 +43,8 @@ Masks: TypeAlias = NDArray[np.bool_]
 class Turn:
     """Some lanes that execute an instruction together: rows of warps of a wave, and a mask over their lanes.
 
-    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter.
+    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter. Among the rows may be some
+    without an active lane: `threads` leaves them out.
     """
 
     __slots__ = ("_lanes", "wave")
@@ -102,7 +103,10 @@ class Turn:
         destination(self.wave, self._lanes, values)
 
     def narrowed(self, condition: Masks) -> Turn | None:
-        """Return the turn of those lanes for which a condition, `[rows, 32]`, holds; None if there are none."""
+        """Return the turn of those lanes for which a condition holds; None if there are none.
+
+        The condition is `[rows, 32]`, or broadcast to that.
+        """
         some = self._lanes.narrowed(condition)
         return None if some is None else Turn(self.wave, some)
 
