@@ -165,3 +165,15 @@ except UnknownForm as error:
     print(error)
 """
     assert "must be an address in the vault, in a 32-bit register" in run(SCRIPT + script)
+
+
+def test_blocks_that_end_early_leave_the_others_their_own_memory(run: Run) -> None:
+    early = "mov.u32 %r14, %ctaid.x;\nsetp.eq.u32 %p3, %r14, 0;\n@%p3 ret;\n"
+    kernel = KERNEL.replace(PUT, early + PUT)
+    script = f"""
+for options in ({", ".join(f"dict({options})" for options in SCHEDULES)},):
+    out = np.zeros((1, 4, 4), np.int32)
+    found = run({kernel!r}, grid=2, block=32, args=[out], **options).findings
+    assert (out == a @ (a + 1)).all() and not found, (options, out, found)
+"""
+    run(SCRIPT + script)

@@ -1,7 +1,8 @@
 """What a plugin brings to the simulator: the public, versioned interface through which built-ins come in, too.
 
 A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`, each with a
-name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is docs/plugins.md.
+name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
+docs/architecture-plugin.md.
 
 `Action`, `Operands`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under `if TYPE_CHECKING`.
 """
@@ -27,6 +28,7 @@ from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
 from pyptx_sim.observer import Observer, Touch, Work
+from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands as Operands
@@ -49,6 +51,7 @@ __all__ = [
     "Judge",
     "Mutation",
     "Observer",
+    "Operation",
     "Proxy",
     "Rule",
     "Severity",

@@ -27,6 +27,7 @@ from pyptx_sim.instructions.registers import Reader, Writer, read_register, writ
 from pyptx_sim.instructions.turns import acting, ending
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
+from pyptx_sim.program.flow import converges
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
     DYNAMIC_OFFSET,
@@ -129,10 +130,11 @@ class Operands:
     def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
         """Return what ends a block with `run`, for `Step.end`.
 
-        It runs for each warp alone. Where it returns what the warp has to wait for, it runs again once that is over,
-        so that it must not have done anything yet. The instruction stands alone in its block: its step `waits`.
+        It runs for the lanes of one warp at a time, which `Turn.threads` are. Where it returns what they have to wait
+        for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
+        in its block: its step `waits`.
         """
-        return ending(run, following)
+        return ending(run, following, together=converges(self.opcode) != "")
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""

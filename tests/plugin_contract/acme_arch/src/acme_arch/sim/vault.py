@@ -74,8 +74,8 @@ def _alloc(operands: Operands, following: int) -> Terminator:
         address = lines.take(cta, turn.pc)
         if address is None:
             return lines
-        turn.acquire((cta, address))
-        turn.memory(VAULT).arena.forget(cta * VAULT.size + address, LINE)
+        turn.acquire((VAULT, cta, address))
+        turn.forget(VAULT, address, LINE)
         turn.write(destination, np.full((1, 1), address, np.uint32))
         return None
 
@@ -86,14 +86,12 @@ def _free(operands: Operands) -> Action:
     source = operands.source("a", "u32")
 
     def free(turn: Turn) -> None:
-        lines, addresses = turn.part(Lines), turn.read(source)
-        for row, cta in enumerate(turn.ctas.tolist()):
-            address = int(addresses[row, int(turn.mask[row].argmax())])
-            if not turn.mask[row].any():
-                continue
-            turn.release((cta, address))
+        lines = turn.part(Lines)
+        for one in turn.by_warp():
+            cta, address = int(one.ctas[0]), int(one.read(source)[0, int(one.mask[0].argmax())])
+            one.release((VAULT, cta, address))
             if not lines.give_back(cta, address):
-                turn.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
+                one.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
 
     return operands.action(free)
 
