@@ -149,6 +149,52 @@ assert names["module"].ptx() == source
     run(script)
 
 
+CHECKED = """\
+.version 8.5
+.target acme_1
+.address_size 64
+
+.visible .entry k()
+{{
+	.reg .b32 %r<3>;
+	acme.alloc.b32 %r1;
+	{}
+	ret;
+}}
+"""
+
+
+def checked(body: str) -> str:
+    """Return a script that prints what `pyptx check` finds in an entry for acme_1."""
+    return f"""
+from pyptx_ir.isa.modules import check_text
+for found in check_text({CHECKED.format(body)!r}):
+    print(found.line, found.severity, found.code, found.message, found.hint, sep=" | ")
+"""
+
+
+def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) -> None:
+    leak = "8 | warning | vault-leak | 'k' takes a line of the vault and gives none back"
+    hint = "acme.free.b32 it before the block ends"
+    assert run(checked("acme.free.b32 %r1;")) == ""
+    assert run(checked("")) == f"{leak} | {hint}\n"
+    both = run(checked("add.s32 %r2, %r1, %r9;")).splitlines()
+    assert [line.split(" | ")[2] for line in both] == ["vault-leak", "undefined-register"]
+
+
+def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Path) -> None:
+    rule = "CheckRule('rival.rule', frozenset({'nonesuch'}), print)"
+    head = "from pyptx_ir.isa.check_rows import CheckRule\n\n"
+    write_plugin(tmp_path, "rival", f"{head}@hookimpl\ndef pyptx_check_rules():\n    return [{rule}]\n")
+    printed = run(
+        "try:\n    from pyptx_ir.isa.modules import check_text\n    check_text('')\n"
+        "except Exception as error:\n    print(type(error).__name__, error)",
+        PYPTX_PLUGINS="rival",
+    )
+    assert "PluginError the rule 'rival.rule' of pyptx check reports nonesuch, which is no code" in printed
+    assert "hint: hand its row in by the hook pyptx_check_codes" in printed
+
+
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
     script = KERNEL.replace("arch=ARCH", 'arch="acme_1", launch={"acme_zeal": "much"}')
     printed = run(f"{script}\nprint(frob.declaration.attributes)")

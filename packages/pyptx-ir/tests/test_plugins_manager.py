@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyptx_ir.isa.check_rows import CheckCode, CheckRule
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
@@ -113,6 +114,8 @@ def test_every_hook_has_its_accessor() -> None:
         ("pyptx_runtimes", lambda: [runtime("acme", 1)], Plugins.runtimes),
         ("pyptx_commands", lambda: [Command("acme", "", lambda _: 0)], Plugins.commands),
         ("pyptx_doctor_checks", lambda: [DoctorCheck("acme", tuple)], Plugins.doctor_checks),
+        ("pyptx_check_codes", lambda: [CheckCode("acme", "error", "")], Plugins.check_codes),
+        ("pyptx_check_rules", lambda: [CheckRule("acme", frozenset(), print)], Plugins.check_rules),
     ],
 )
 def test_a_clash_names_the_row_and_both_plugins(hook: str, value: Any, accessor: Any) -> None:

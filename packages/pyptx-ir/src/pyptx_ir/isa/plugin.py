@@ -10,6 +10,7 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -44,6 +45,22 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
+
+
+@hookimpl
+def pyptx_check_codes() -> Sequence[CheckCode]:
+    """Return the kinds of mistakes in NVIDIA's PTX."""
+    from pyptx_ir.isa.modules.codes import CODES
+
+    return CODES
+
+
+@hookimpl
+def pyptx_check_rules() -> Sequence[CheckRule]:
+    """Return the rules of NVIDIA's PTX, in their order."""
+    from pyptx_ir.isa.modules.rules import RULES
+
+    return RULES
 
 
 @hookimpl

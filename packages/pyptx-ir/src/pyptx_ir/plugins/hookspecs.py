@@ -16,6 +16,7 @@ from pyptx_ir.plugins.marker import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -55,6 +56,16 @@ class HookSpecs:
     @hookspec
     def pyptx_operand_kinds(self) -> Sequence[Kind]:
         """Return kinds of operands that rows of the instruction table may name (`pyptx_ir.isa.patterns`)."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_check_codes(self) -> Sequence[CheckCode]:
+        """Return kinds of mistakes that rules of `pyptx check` report."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_check_rules(self) -> Sequence[CheckRule]:
+        """Return rules of `pyptx check`: they look at a statement, or a module, behind NVIDIA's own."""
         raise NotImplementedError
 
     @hookspec

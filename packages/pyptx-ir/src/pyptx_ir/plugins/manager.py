@@ -17,6 +17,7 @@ from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -115,8 +116,16 @@ class Plugins:
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds of operands that rows may name."""
-        return cast("tuple[Kind, ...]", self._rows("pyptx_operand_kinds"))
+        """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
+        return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
+
+    def check_codes(self) -> tuple[CheckCode, ...]:
+        """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""
+        return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
+
+    def check_rules(self) -> tuple[CheckRule, ...]:
+        """Return the rules of `pyptx check`, of the plugins that loaded: an instruction of another is asked for."""
+        return cast("tuple[CheckRule, ...]", self._loaded_rows("pyptx_check_rules"))
 
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""
@@ -151,8 +160,8 @@ class Plugins:
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
-        found = [*self._collect("pyptx_doctor_checks").values(), *self._collect("pyptx_examinations").values()]
-        return tuple(cast("DoctorCheck", owned.value) for owned in found)
+        found = (*self._loaded_rows("pyptx_doctor_checks"), *self._loaded_rows("pyptx_examinations"))
+        return cast("tuple[DoctorCheck, ...]", found)
 
     def register(self, plugin: object, name: str) -> None:
         """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.
@@ -190,6 +199,9 @@ class Plugins:
 
     def _rows(self, hook: str) -> tuple[object, ...]:
         self._require_all(hook)
+        return self._loaded_rows(hook)
+
+    def _loaded_rows(self, hook: str) -> tuple[object, ...]:
         return tuple(owned.value for owned in self._collect(hook).values())
 
     def _require_all(self, asked: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pluggy
 
+from pyptx_ir.isa.check_rows import CheckCode, CheckRule
 from pyptx_ir.isa.kinds.kind import Kind
 from pyptx_ir.isa.rows import InstructionRow
 from pyptx_ir.isa.target_rows import TargetRow
@@ -35,6 +36,8 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_operand_kinds": (Kind, "name"),
+    "pyptx_check_codes": (CheckCode, "name"),
+    "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_semantics": (Semantics, "opcode"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),

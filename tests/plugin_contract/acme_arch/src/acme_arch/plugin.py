@@ -14,6 +14,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
     from pyptx_ir.plugins.rows import SimulatorExtension
@@ -26,8 +27,15 @@ FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="a
 VAULT = (
     row("acme.alloc.b32 d", since=ptx(8, 0), targets=("acme_1",), manual="acme.alloc"),
     row("acme.free.b32 a", access="r", since=ptx(8, 0), targets=("acme_1",), manual="acme.free"),
-    row("acme.put.b32 [a], b", operands={"a": "vault"}, access="wr", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.get.b32 d, [a]", operands={"a": "vault"}, since=ptx(8, 0), targets=("acme_1",)),
+    row(
+        "acme.put.b32 [a], b",
+        operands={"a": "vault"},
+        access="wr",
+        since=ptx(8, 0),
+        targets=("acme_1",),
+        manual="acme.put",
+    ),
+    row("acme.get.b32 d, [a]", operands={"a": "vault"}, since=ptx(8, 0), targets=("acme_1",), manual="acme.get"),
 )
 BLENDER = (
     row(
@@ -36,10 +44,11 @@ BLENDER = (
         access="wrr",
         since=ptx(8, 0),
         targets=("acme_1",),
+        manual="acme.blend",
     ),
-    row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.wait", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.fence", since=ptx(8, 0), targets=("acme_1",)),
+    row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",), manual="acme.commit"),
+    row("acme.wait", since=ptx(8, 0), targets=("acme_1",), manual="acme.wait"),
+    row("acme.fence", since=ptx(8, 0), targets=("acme_1",), manual="acme.fence"),
 )
 
 
@@ -67,6 +76,22 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from acme_arch.kinds import VAULT as KIND
 
     return (KIND,)
+
+
+@hookimpl
+def pyptx_check_codes() -> Sequence[CheckCode]:
+    """Return what is wrong with lines of the vault."""
+    from acme_arch.checks import CODES
+
+    return CODES
+
+
+@hookimpl
+def pyptx_check_rules() -> Sequence[CheckRule]:
+    """Return who finds it."""
+    from acme_arch.checks import RULES
+
+    return RULES
 
 
 @hookimpl
