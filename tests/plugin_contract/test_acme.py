@@ -149,6 +149,42 @@ assert names["module"].ptx() == source
     run(script)
 
 
+def test_its_fragments_say_what_its_row_does_and_are_computed_with_in_a_kernel(run: Run) -> None:
+    script = """
+from itertools import product
+from pyptx import kernel, ptx, reg
+from pyptx.types import b32, f32, u32
+from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.kinds.fragments import registers_of
+
+SHAPE = "m32n8k8"
+held = {name: fragment_of("acme.dot", SHAPE, name, kind) for name, kind in (("d", "f32"), ("a", "tf32"), ("b", "tf32"))}
+for (name, fragment), extent in zip(held.items(), ("mn", "mk", "kn")):
+    assert fragment.registers == registers_of(SHAPE, extent, fragment.title.rpartition(".")[2])
+    for row, column in product(range(fragment.rows), range(fragment.columns)):
+        (place,) = fragment.places(row, column)
+        assert (fragment.row(place.lane, place.element), fragment.column(place.lane, place.element)) == (row, column)
+assert held["d"].lane_of(17, 3) == 17 and held["a"].lane_of(9, 2) == 6
+
+@kernel(grid=1, block=(32, 1, 1), arch="acme_1")
+def dot():
+    lane = reg.from_(ptx.special.laneid(), u32)
+    d, a, b = reg.array(f32, held["d"].registers), reg.array(b32, 8), reg.array(b32, 2)
+    ptx.inst.acme.dot.m32n8k8.f32.tf32(list(d), list(a), list(b))
+    held["d"].row(lane, 3) + 1
+    ptx.ret()
+
+print(dot.ptx())
+try:
+    fragment_of("acme.dot", "m16n8k8", "a", "tf32")
+except ValueError as error:
+    print(error)
+"""
+    printed = run(script)
+    assert printed.count("acme.dot.m32n8k8.f32.tf32") == 1
+    assert "acme.dot has no shape 'm16n8k8'" in printed
+
+
 CHECKED = """\
 .version 8.5
 .target acme_1

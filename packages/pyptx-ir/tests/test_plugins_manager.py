@@ -18,7 +18,7 @@ from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, DoctorCheck, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, Semantics, SugarRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,7 @@ def test_every_hook_has_its_accessor() -> None:
         ("pyptx_runtimes", lambda: [runtime("acme", 1)], Plugins.runtimes),
         ("pyptx_commands", lambda: [Command("acme", "", lambda _: 0)], Plugins.commands),
         ("pyptx_doctor_checks", lambda: [DoctorCheck("acme", tuple)], Plugins.doctor_checks),
+        ("pyptx_fragments", lambda: [Fragments("acme", print)], Plugins.fragments),
         ("pyptx_check_codes", lambda: [CheckCode("acme", "error", "")], Plugins.check_codes),
         ("pyptx_check_rules", lambda: [CheckRule("acme", frozenset(), print)], Plugins.check_rules),
     ],

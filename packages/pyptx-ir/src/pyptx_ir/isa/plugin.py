@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.rows import Command, Fragments
 
 
 @hookimpl
@@ -45,6 +45,14 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of the products of a warp."""
+    from pyptx_ir.fragments.table import FRAGMENTS
+
+    return FRAGMENTS
 
 
 @hookimpl

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Fragments,
         LaunchAttribute,
         Runtime,
         Semantics,
@@ -56,6 +57,11 @@ class HookSpecs:
     @hookspec
     def pyptx_operand_kinds(self) -> Sequence[Kind]:
         """Return kinds of operands that rows of the instruction table may name (`pyptx_ir.isa.patterns`)."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_fragments(self) -> Sequence[Fragments]:
+        """Return how matrices lie in the registers of instructions, for `pyptx_ir.fragments.fragment_of`."""
         raise NotImplementedError
 
     @hookspec

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Fragments,
         LaunchAttribute,
         Runtime,
         Semantics,
@@ -118,6 +119,21 @@ class Plugins:
     def operand_kinds(self) -> tuple[Kind, ...]:
         """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
         return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
+
+    def fragments(self) -> tuple[Fragments, ...]:
+        """Return the fragments of all instructions that have some."""
+        return cast("tuple[Fragments, ...]", self._rows("pyptx_fragments"))
+
+    def fragments_of(self, instruction: str) -> Fragments:
+        """Return the fragments of one instruction; raise MissingPluginError if no plugin has them."""
+        known = self._collect("pyptx_fragments")
+        owned = known.get(instruction)
+        if owned is not None:
+            return cast("Fragments", owned.value)
+        self._require_all(f"the fragments of {instruction}")
+        raise MissingPluginError(
+            f"no installed plugin has the fragments of {instruction}", hint=f"there are those of {', '.join(known)}"
+        )
 
     def check_codes(self) -> tuple[CheckCode, ...]:
         """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""

@@ -20,6 +20,7 @@ from pyptx_ir.plugins.marker import MARK
 from pyptx_ir.plugins.rows import (
     Command,
     DoctorCheck,
+    Fragments,
     LaunchAttribute,
     Runtime,
     Semantics,
@@ -36,6 +37,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_operand_kinds": (Kind, "name"),
+    "pyptx_fragments": (Fragments, "instruction"),
     "pyptx_check_codes": (CheckCode, "name"),
     "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_semantics": (Semantics, "opcode"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.fragments import wmma_fragment
+from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.kinds.fragments import BITS
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.machine.access import Access
@@ -56,7 +56,7 @@ def _storage(operands: Operands) -> Storage:
     shape = next(word for word in words if word[0] == "m" and word[1].isdigit())
     element = words[-1]
     by_rows = "row" in words
-    fragment = wmma_fragment(shape, "c" if which == "d" else which, element)
+    fragment = fragment_of("wmma", shape, "c" if which == "d" else which, element)
     packed, bits = fragment.packed, BITS[element]
     together = packed if _lie_together(fragment, by_rows=by_rows) else 1
     if together * bits < 8:

@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
-    from pyptx_ir.plugins.rows import SimulatorExtension
+    from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
+DOT = row(
+    "acme.dot.shape.f32.tf32 d, a, b",
+    shape=("m32n8k8",),
+    operands={"d": "fragment(mn f32)", "a": "fragment(mk tf32)", "b": "fragment(kn tf32)"},
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="acme.dot",
+)
 FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="acme.frob")
 
 
@@ -66,8 +74,8 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return acme.frob, and what works in the vault."""
-    return (FROB, *VAULT, *BLENDER)
+    """Return acme.frob, acme.dot, and what works in the vault."""
+    return (FROB, DOT, *VAULT, *BLENDER)
 
 
 @hookimpl
@@ -76,6 +84,14 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from acme_arch.kinds import VAULT as KIND
 
     return (KIND,)
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of acme.dot."""
+    from acme_arch.fragments import DOT as LAYOUTS
+
+    return (LAYOUTS,)
 
 
 @hookimpl
