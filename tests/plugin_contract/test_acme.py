@@ -185,6 +185,84 @@ except ValueError as error:
     assert "acme.dot has no shape 'm16n8k8'" in printed
 
 
+VAULT = """
+from pyptx import kernel, ptx, reg
+from pyptx.types import b32, u32
+
+@kernel(grid=1, block=(32, 1, 1), arch=ARCH)
+def fill():
+    value = reg.scalar(b32, init=7)
+    for words in (3, 16, WORDS):
+        place = reg.scalar(u32, init=ptx.acme.vault(words))
+        ptx.inst.acme.put.b32(ptx.addr(place), value)
+    ptx.ret()
+
+try:
+    print(fill.ptx())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_its_memory_hands_out_aligned_places_up_to_its_end(run: Run) -> None:
+    printed = run(f'ARCH, WORDS = "acme_1", {(4096 - 128) // 4}\n{VAULT}')
+    assert [line.split(", ")[1] for line in printed.splitlines() if "mov.u32" in line] == ["0;", "64;", "128;"]
+    assert "vault" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arch", "words", "said"),
+    [
+        (
+            "acme_1",
+            "993",
+            "AllocationError kernel 'fill' needs 4100 bytes of vault with this; a block on acme_1 has",
+        ),
+        ("acme_1", "0", "AllocationError cannot allocate 0 bytes of vault"),
+        ("sm_90a", "1", "AllocationError sm_90a has no vault"),
+    ],
+)
+def test_what_its_memory_has_not_is_refused_at_the_users_line(run: Run, arch: str, words: str, said: str) -> None:
+    printed = run(f'ARCH, WORDS = "{arch}", {words}\n{VAULT}')
+    assert said in printed
+    assert "case.py" in printed
+    assert "ptx.acme.vault(words)" in printed
+
+
+def test_a_memory_that_is_declared_is_allocated_in_variables_of_its_space(run: Run, tmp_path: Path) -> None:
+    head = "from pyptx_ir.isa.memory_rows import Memory\n\n"
+    row = "Memory('local', 'local memory', lambda target: 1024, alignment=16, declared=True)"
+    write_plugin(tmp_path, "stack", f"{head}@hookimpl\ndef pyptx_memories():\n    return [{row}]\n")
+    script = """
+import numpy as np
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, u32
+from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax.operands import Address, Symbol
+
+@kernel(in_specs=(Tile(32, u32),), out_specs=(Tile(32, u32),), grid=1, block=(32, 1, 1), arch="sm_80")
+def keep(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    regions = [active().memories.of("local").allocate(active(), 20) for _ in range(2)]
+    value = reg.scalar(b32)
+    ptx.inst.ld.global_.b32(value, ptx.addr(px + tid * 4))
+    for region in regions:
+        ptx.inst.st.local.b32(Address(Symbol(region.name)), value)
+        ptx.inst.add.u32(value, value, 1)
+    ptx.inst.ld.local.b32(value, Address(Symbol(regions[1].name)))
+    ptx.inst.st.global_.b32(ptx.addr(py + tid * 4), value)
+    ptx.ret()
+
+print(keep.ptx())
+x = np.arange(32, dtype=np.uint32)
+assert keep(x).tolist() == (x + 1).tolist()
+"""
+    printed = run(script, PYPTX_PLUGINS="stack")
+    assert ".local .align 16 .b8 local_0[20];" in printed
+    assert ".local .align 16 .b8 local_1[20];" in printed
+
+
 CHECKED = """\
 .version 8.5
 .target acme_1

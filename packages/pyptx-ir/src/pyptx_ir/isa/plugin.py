@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import Command, Fragments
@@ -45,6 +46,14 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
+
+
+@hookimpl
+def pyptx_memories() -> Sequence[Memory]:
+    """Return shared memory."""
+    from pyptx_ir.isa.memory_rows import MEMORIES
+
+    return MEMORIES
 
 
 @hookimpl

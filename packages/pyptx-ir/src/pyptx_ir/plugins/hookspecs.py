@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import (
@@ -81,6 +82,11 @@ class HookSpecs:
         A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. It is
         asked for where the core's own namespace has no such name.
         """
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_memories(self) -> Sequence[Memory]:
+        """Return memories in which kernels of the DSL allocate: `trace.memories.of("vault").allocate(trace, 64)`."""
         raise NotImplementedError
 
     @hookspec

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
@@ -126,14 +127,15 @@ class Plugins:
 
     def fragments_of(self, instruction: str) -> Fragments:
         """Return the fragments of one instruction; raise MissingPluginError if no plugin has them."""
-        known = self._collect("pyptx_fragments")
-        owned = known.get(instruction)
-        if owned is not None:
-            return cast("Fragments", owned.value)
-        self._require_all(f"the fragments of {instruction}")
-        raise MissingPluginError(
-            f"no installed plugin has the fragments of {instruction}", hint=f"there are those of {', '.join(known)}"
-        )
+        return cast("Fragments", self._named("pyptx_fragments", instruction, f"the fragments of {instruction}"))
+
+    def memories(self) -> tuple[Memory, ...]:
+        """Return the memories in which kernels allocate."""
+        return cast("tuple[Memory, ...]", self._rows("pyptx_memories"))
+
+    def memory(self, space: str) -> Memory:
+        """Return one memory; raise MissingPluginError if no plugin has it."""
+        return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
 
     def check_codes(self) -> tuple[CheckCode, ...]:
         """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""
@@ -219,6 +221,15 @@ class Plugins:
 
     def _loaded_rows(self, hook: str) -> tuple[object, ...]:
         return tuple(owned.value for owned in self._collect(hook).values())
+
+    def _named(self, hook: str, name: str, asked: str) -> object:
+        """Return the row called `name`; raise MissingPluginError if there is none, or what hid it."""
+        known = self._collect(hook)
+        owned = known.get(name)
+        if owned is not None:
+            return owned.value
+        self._require_all(asked)
+        raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known)}")
 
     def _require_all(self, asked: str) -> None:
         """Raise the error of a plugin that did not load: what was asked for could be its own."""

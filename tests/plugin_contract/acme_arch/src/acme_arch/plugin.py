@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
     from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
 
@@ -116,6 +117,15 @@ def pyptx_namespaces() -> Mapping[str, object]:
     from acme_arch.namespace import Acme
 
     return {"acme": Acme()}
+
+
+@hookimpl
+def pyptx_memories() -> Sequence[Memory]:
+    """Return the vault: 4 KiB that every block of acme_1 has, whose addresses are numbers."""
+    from pyptx_ir.isa.memory_rows import Memory
+
+    hint = "keep less of it at a time"
+    return (Memory("vault", "vault", lambda row: 4096 if row is ACME_1 else 0, alignment=64, hint=hint),)
 
 
 @hookimpl
