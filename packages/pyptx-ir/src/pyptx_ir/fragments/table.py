@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.fragments.mma import mma_fragment, wmma_fragment
 from pyptx_ir.fragments.sparse import metadata_fragment, sparse_fragment
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.fragments.mma import Operand
 
-_OPERANDS: Final = ("a", "b", "c", "d")
+_OPERANDS: Final[tuple[Operand, ...]] = ("a", "b", "c", "d")
 
 
 def _operand(name: str) -> Operand:
-    if name not in _OPERANDS:
+    found = next((each for each in _OPERANDS if each == name), None)
+    if found is None:
         raise ValueError(f"a product has the operands {', '.join(_OPERANDS)}, and no {name!r}")
-    return cast("Operand", name)
+    return found
 
 
 def _dense(shape: str, operand: str, element: str, order: str) -> Fragment:
