@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyptx_ir.isa.modules import check_text
-from pyptx_ir.isa.modules.codes import CODES, Code
+from pyptx_ir.isa.modules.codes import CODES
 
 from .pages import ROOT
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.check_rows import CheckCode
 
 PAGE = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^#### `([\w-]+)`\n(.*?)(?=^##|\Z)", PAGE))
@@ -33,7 +37,7 @@ def test_every_code_has_its_section_and_no_other_has() -> None:
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
-def test_a_section_names_the_severity_and_its_example_has_the_code_alone(code: Code) -> None:
+def test_a_section_names_the_severity_and_its_example_has_the_code_alone(code: CheckCode) -> None:
     section = SECTIONS[code.name]
     assert section.strip().startswith(f"{code.severity.capitalize()}.")
     (example,) = re.findall(r"(?s)```ptx\n(.*?)```", section)

@@ -112,6 +112,166 @@ assert names["module"].ptx() == source
     run(script)
 
 
+def test_its_fragments_say_what_its_row_does_and_are_computed_with_in_a_kernel(run: Run) -> None:
+    script = """
+from itertools import product
+from pyptx import kernel, ptx, reg
+from pyptx.types import b32, f32, u32
+from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.kinds.fragments import registers_of
+
+SHAPE = "m32n8k8"
+held = {name: fragment_of("acme.dot", SHAPE, name, kind) for name, kind in (("d", "f32"), ("a", "tf32"), ("b", "tf32"))}
+for (name, fragment), extent in zip(held.items(), ("mn", "mk", "kn")):
+    assert fragment.registers == registers_of(SHAPE, extent, fragment.title.rpartition(".")[2])
+    for row, column in product(range(fragment.rows), range(fragment.columns)):
+        (place,) = fragment.places(row, column)
+        assert (fragment.row(place.lane, place.element), fragment.column(place.lane, place.element)) == (row, column)
+assert held["d"].lane_of(17, 3) == 17 and held["a"].lane_of(9, 2) == 6
+
+@kernel(grid=1, block=(32, 1, 1), arch="acme_1")
+def dot():
+    lane = reg.from_(ptx.special.laneid(), u32)
+    d, a, b = reg.array(f32, held["d"].registers), reg.array(b32, 8), reg.array(b32, 2)
+    ptx.inst.acme.dot.m32n8k8.f32.tf32(list(d), list(a), list(b))
+    held["d"].row(lane, 3) + 1
+    ptx.ret()
+
+print(dot.ptx())
+try:
+    fragment_of("acme.dot", "m16n8k8", "a", "tf32")
+except ValueError as error:
+    print(error)
+"""
+    printed = run(script)
+    assert printed.count("acme.dot.m32n8k8.f32.tf32") == 1
+    assert "acme.dot has no shape 'm16n8k8'" in printed
+
+
+VAULT = """
+from pyptx import kernel, ptx, reg
+from pyptx.types import b32, u32
+
+@kernel(grid=1, block=(32, 1, 1), arch=ARCH)
+def fill():
+    value = reg.scalar(b32, init=7)
+    for words in (3, 16, WORDS):
+        place = reg.scalar(u32, init=ptx.acme.vault(words))
+        ptx.inst.acme.put.b32(ptx.addr(place), value)
+    ptx.ret()
+
+try:
+    print(fill.ptx())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_its_memory_hands_out_aligned_places_up_to_its_end(run: Run) -> None:
+    printed = run(f'ARCH, WORDS = "acme_1", {(4096 - 128) // 4}\n{VAULT}')
+    assert [line.split(", ")[1] for line in printed.splitlines() if "mov.u32" in line] == ["0;", "64;", "128;"]
+    assert "vault" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arch", "words", "said"),
+    [
+        (
+            "acme_1",
+            "993",
+            "AllocationError kernel 'fill' needs 4100 bytes of vault with this; a block on acme_1 has",
+        ),
+        ("acme_1", "0", "AllocationError cannot allocate 0 bytes of vault"),
+        ("sm_90a", "1", "AllocationError sm_90a has no vault"),
+    ],
+)
+def test_what_its_memory_has_not_is_refused_at_the_users_line(run: Run, arch: str, words: str, said: str) -> None:
+    printed = run(f'ARCH, WORDS = "{arch}", {words}\n{VAULT}')
+    assert said in printed
+    assert "case.py" in printed
+    assert "ptx.acme.vault(words)" in printed
+
+
+def test_a_memory_that_is_declared_is_allocated_in_variables_of_its_space(run: Run, tmp_path: Path) -> None:
+    head = "from pyptx_ir.isa.memory_rows import Memory\n\n"
+    row = "Memory('local', 'local memory', lambda target: 1024, alignment=16, declared=True)"
+    write_plugin(tmp_path, "stack", f"{head}@hookimpl\ndef pyptx_memories():\n    return [{row}]\n")
+    script = """
+import numpy as np
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, u32
+from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax.operands import Address, Symbol
+
+@kernel(in_specs=(Tile(32, u32),), out_specs=(Tile(32, u32),), grid=1, block=(32, 1, 1), arch="sm_80")
+def keep(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    regions = [active().memories.of("local").allocate(active(), 20) for _ in range(2)]
+    value = reg.scalar(b32)
+    ptx.inst.ld.global_.b32(value, ptx.addr(px + tid * 4))
+    for region in regions:
+        ptx.inst.st.local.b32(Address(Symbol(region.name)), value)
+        ptx.inst.add.u32(value, value, 1)
+    ptx.inst.ld.local.b32(value, Address(Symbol(regions[1].name)))
+    ptx.inst.st.global_.b32(ptx.addr(py + tid * 4), value)
+    ptx.ret()
+
+print(keep.ptx())
+x = np.arange(32, dtype=np.uint32)
+assert keep(x).tolist() == (x + 1).tolist()
+"""
+    printed = run(script, PYPTX_PLUGINS="stack")
+    assert ".local .align 16 .b8 local_0[20];" in printed
+    assert ".local .align 16 .b8 local_1[20];" in printed
+
+
+CHECKED = """\
+.version 8.5
+.target acme_1
+.address_size 64
+
+.visible .entry k()
+{{
+	.reg .b32 %r<3>;
+	acme.alloc.b32 %r1;
+	{}
+	ret;
+}}
+"""
+
+
+def checked(body: str) -> str:
+    """Return a script that prints what `pyptx check` finds in an entry for acme_1."""
+    return f"""
+from pyptx_ir.isa.modules import check_text
+for found in check_text({CHECKED.format(body)!r}):
+    print(found.line, found.severity, found.code, found.message, found.hint, sep=" | ")
+"""
+
+
+def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) -> None:
+    leak = "8 | warning | vault-leak | 'k' takes a line of the vault and gives none back"
+    hint = "acme.free.b32 it before the block ends"
+    assert run(checked("acme.free.b32 %r1;")) == ""
+    assert run(checked("")) == f"{leak} | {hint}\n"
+    both = run(checked("add.s32 %r2, %r1, %r9;")).splitlines()
+    assert [line.split(" | ")[2] for line in both] == ["vault-leak", "undefined-register"]
+
+
+def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Path) -> None:
+    rule = "CheckRule('rival.rule', frozenset({'nonesuch'}), print)"
+    head = "from pyptx_ir.isa.check_rows import CheckRule\n\n"
+    write_plugin(tmp_path, "rival", f"{head}@hookimpl\ndef pyptx_check_rules():\n    return [{rule}]\n")
+    printed = run(
+        "try:\n    from pyptx_ir.isa.modules import check_text\n    check_text('')\n"
+        "except Exception as error:\n    print(type(error).__name__, error)",
+        PYPTX_PLUGINS="rival",
+    )
+    assert "PluginError the rule 'rival.rule' of pyptx check reports nonesuch, which is no code" in printed
+    assert "hint: hand its row in by the hook pyptx_check_codes" in printed
+
+
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
     script = KERNEL.replace("arch=ARCH", 'arch="acme_1", launch={"acme_zeal": "much"}')
     printed = run(f"{script}\nprint(frob.declaration.attributes)")

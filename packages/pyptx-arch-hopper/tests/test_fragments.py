@@ -15,6 +15,7 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
+from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.kinds.fragments import registers_of
 
 pytestmark = pytest.mark.scaled
@@ -50,6 +51,16 @@ def test_factors_lie_as_the_manual_says(dtype: object) -> None:
 def test_of_a_sparse_factor_the_stored_half_is_held() -> None:
     held = ptx.wgmma.fragment(shape=(64, 8, 32), operand="a", dtype=bf16, sparse=True)
     assert held == ptx.wgmma.fragment(shape=(64, 8, 16), operand="a", dtype=bf16)
+
+
+def test_its_fragments_are_found_by_the_name_of_the_instruction() -> None:
+    shape = (64, 24, 32)
+    assert fragment_of("wgmma", "m64n24k32", "d", "f32") is ptx.wgmma.fragment(shape=shape, operand="d", dtype=f32)
+    assert fragment_of("wgmma", "m64n24k32", "a", "f16") is ptx.wgmma.fragment(shape=shape, operand="a", dtype=f16)
+    half = ptx.wgmma.fragment(shape=shape, operand="a", dtype=f16, sparse=True)
+    assert fragment_of("wgmma.sp", "m64n24k32", "a", "f16") is half
+    with pytest.raises(ValueError, match="no 'b'"):
+        fragment_of("wgmma", "m64n24k32", "b", "f16")
 
 
 def test_a_thread_in_a_register_is_computed_with() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from pyptx_ir.fragments import (
     Fragment,
+    fragment_of,
     metadata_fragment,
     mma_fragment,
     move_of,
     selected_lanes,
     sparse_fragment,
-    wgmma_fragment,
     wmma_fragment,
 )
 from pyptx_ir.fragments.moves import MOVES
@@ -22,6 +22,7 @@ from pyptx_ir.isa.kinds.fragments import BITS, registers_of
 from pyptx_ir.isa.table import wmma
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
+from pyptx_ir.plugins.errors import MissingPluginError
 
 EXTENTS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
 
@@ -164,18 +165,6 @@ def test_a_layout_is_the_one_that_the_manual_computes(name, row, column):
         assert (fragment.row(lane, index), fragment.column(lane, index)) == (row(lane, index), column(lane, index))
 
 
-def test_a_warpgroup_has_sixteen_rows_in_each_warp():
-    d, a = wgmma_fragment("m64n256k16", "d", "f32"), wgmma_fragment("m64n64k32", "a", "e4m3")
-    assert (d.registers, a.registers) == (128, 4)
-    for lane, i in product(range(0, 128, 5), range(128)):
-        row = lane // 32 * 16 + lane % 32 // 4 + 8 * (i // 2 % 2)
-        assert (d.row(lane, i), d.column(lane, i)) == (row, i // 4 * 8 + lane % 4 * 2 + i % 2)
-    for lane, i in product(range(128), range(16)):
-        assert a.row(lane, i) == lane // 32 * 16 + lane % 32 // 4 + 8 * (i // 4 % 2)
-        assert a.column(lane, i) == lane % 4 * 4 + i % 4 + 16 * (i // 8)
-    assert d.lane_of(63, 255) == 127
-
-
 def test_m8n8k4_in_the_other_layouts_swaps_what_a_lane_holds():
     for lane, i in product(range(32), range(4)):
         a, b = mma_fragment("m8n8k4", "a", "f16", "col"), mma_fragment("m8n8k4", "b", "f16", "row")
@@ -235,3 +224,16 @@ def test_a_place_outside_the_matrix_is_an_error_that_says_how_large_it_is():
         mma_fragment("m8n8k4", "a", "f32")
     with pytest.raises(ValueError, match="m8n16 moves as b16"):
         move_of("m8n16", "b16")
+
+
+def test_a_fragment_is_found_by_the_name_of_its_instruction():
+    assert fragment_of("mma", "m16n8k16", "a", "bf16") is mma_fragment("m16n8k16", "a", "bf16")
+    assert fragment_of("mma", "m8n8k4", "b", "f16", "row") is mma_fragment("m8n8k4", "b", "f16", "row")
+    assert fragment_of("mma.sp", "m16n8k32", "a", "f16") is sparse_fragment("m16n8k32", "f16")
+    assert fragment_of("mma.sp", "m16n8k32", "e", "f16") is metadata_fragment("m16n8k32", "f16")
+    assert fragment_of("mma.sp", "m16n8k32", "b", "f16") is mma_fragment("m16n8k32", "b", "f16")
+    assert fragment_of("wmma", "m16n16k16", "c", "f32") is wmma_fragment("m16n16k16", "c", "f32")
+    with pytest.raises(MissingPluginError, match="no installed plugin has the fragments of nonesuch"):
+        fragment_of("nonesuch", "m16n8k16", "a", "bf16")
+    with pytest.raises(ValueError, match="no 'e'"):
+        fragment_of("mma", "m16n8k16", "e", "bf16")

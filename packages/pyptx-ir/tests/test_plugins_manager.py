@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyptx_ir.fragments import mma_fragment
+from pyptx_ir.isa.check_rows import CheckCode, CheckRule
+from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
@@ -17,7 +20,7 @@ from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, DoctorCheck, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, Semantics, SugarRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +56,7 @@ def plugins(**modules: object) -> Plugins:
 
 
 FROB = row("acme.frob.b32 d, a")
+SUMS = mma_fragment("m16n8k16", "d", "f32")
 
 
 def runtime(name: str, priority: int) -> Runtime:
@@ -113,6 +117,10 @@ def test_every_hook_has_its_accessor() -> None:
         ("pyptx_runtimes", lambda: [runtime("acme", 1)], Plugins.runtimes),
         ("pyptx_commands", lambda: [Command("acme", "", lambda _: 0)], Plugins.commands),
         ("pyptx_doctor_checks", lambda: [DoctorCheck("acme", tuple)], Plugins.doctor_checks),
+        ("pyptx_fragments", lambda: [Fragments("acme", lambda *_: SUMS)], Plugins.fragments),
+        ("pyptx_memories", lambda: [Memory("acme", "memory", lambda _: 1)], Plugins.memories),
+        ("pyptx_check_codes", lambda: [CheckCode("acme", "error", "")], Plugins.check_codes),
+        ("pyptx_check_rules", lambda: [CheckRule("acme", frozenset(), print)], Plugins.check_rules),
     ],
 )
 def test_a_clash_names_the_row_and_both_plugins(hook: str, value: Any, accessor: Any) -> None:

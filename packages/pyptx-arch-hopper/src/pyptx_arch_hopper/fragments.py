@@ -7,15 +7,17 @@ thread in the warpgroup, 0 to 127.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pyptx_ir.fragments.distribution import distributed
+from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_ir.plugins.rows import Fragments
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
 
-__all__ = ["Operand", "wgmma_fragment"]
+__all__ = ["FRAGMENTS", "Operand", "wgmma_fragment"]
 
 Operand: TypeAlias = Literal["a", "d"]
 """What registers hold: the first factor, where it is not in shared memory, and the sums."""
@@ -37,3 +39,24 @@ def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
     whole = 1 << (columns - 1).bit_length()
     beside = _REGISTER_BITS // bits if operand == "a" else _PAIR
     return distributed(f"m64 {operand} .{element}, {columns} columns", _ROWS, whole, bits, beside, warps=_WARPS)
+
+
+def _dense(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    return _of_shape(shape, operand, element, stored=1)
+
+
+def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    return _of_shape(shape, operand, element, stored=2)
+
+
+def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
+    """Return the layout of an operand of `shape`; of a, one of `stored` elements is there."""
+    _, columns, depth = sizes(shape)
+    if operand == "a":
+        return wgmma_fragment("a", depth // stored, element)
+    if operand == "d":
+        return wgmma_fragment("d", columns, element)
+    raise ValueError(f"a product of a warpgroup has d in registers, and maybe a, but no {operand!r}")
+
+
+FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))

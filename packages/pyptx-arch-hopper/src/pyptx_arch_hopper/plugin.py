@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute, SimulatorExtension, SugarRule
+    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
 
 @hookimpl
@@ -25,6 +25,14 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_arch_hopper.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of the products of a warpgroup."""
+    from pyptx_arch_hopper.fragments import FRAGMENTS
+
+    return FRAGMENTS
 
 
 @hookimpl

@@ -19,7 +19,8 @@
         │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   ├── DirectiveError      a declaration or a directive that ptxas refuses wherever it stands
-        │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
+        │   └── AllocationError     an allocation that is malformed, or more than the target has
+        │       └── SharedMemoryError   of shared memory
         ├── KernelError             the decorator, or how the kernel is asked for
         │   ├── UnknownTypeError    no such PTX type (also ValueError)
         │   ├── ArchError           no such target, or none detected
@@ -156,7 +157,11 @@ class DirectiveError(TraceError):
     """A declaration or a directive that ptxas refuses, whatever stands around it."""
 
 
-class SharedMemoryError(TraceError):
+class AllocationError(TraceError):
+    """An allocation in a memory of the block that is malformed or too large."""
+
+
+class SharedMemoryError(AllocationError):
     """A shared allocation that is malformed or too large."""
 
 

@@ -14,7 +14,7 @@ same offsets.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import SharedMemoryError
 from pyptx_dsl.registers.operands import as_count, as_integer, as_items
@@ -34,6 +34,7 @@ from pyptx_dsl.shared_memory.swizzle import find_swizzle
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
+from pyptx_ir.plugins.memories import find_memory
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.shared_memory.wgmma_layout import Major
-    from pyptx_dsl.tracing.shared_layout import SharedRegion
-    from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
 
 __all__ = [
@@ -65,8 +64,6 @@ __all__ = [
     "tile",
     "wgmma_tile",
 ]
-
-_DEFAULT_ALIGNMENT = 128
 
 
 @overload
@@ -126,16 +123,15 @@ def alloc(
     if dtype.memory is None:
         raise SharedMemoryError(f"{dtype} has no form in memory", hint="allocate u8 or u32, and store selp of the two")
     pattern = find_swizzle(swizzle)
-    alignment = _alignment(align, max(_DEFAULT_ALIGNMENT, 0 if pattern is None else pattern.period))
+    alignment = _alignment(align, max(find_memory("shared").alignment, 0 if pattern is None else pattern.period))
     if pattern is not None and alignment % pattern.period:
         raise SharedMemoryError(
             f"a {swizzle} swizzle repeats every {pattern.period} bytes, so align={alignment} would shift it",
             hint="leave align out",
         )
     size = -(-math.prod(dimensions) * dtype.bits // 8)
-    return OF_RANK.get(len(dimensions), SharedAlloc)(
-        _place(trace, name or "smem", size, alignment, named=name is not None), dtype, dimensions, swizzle, trace
-    )
+    region = trace.memories.shared.allocate(trace, size, alignment, name=name, stem="smem")
+    return OF_RANK.get(len(dimensions), SharedAlloc)(region, dtype, dimensions, swizzle, trace)
 
 
 def alloc_with_layout(
@@ -187,14 +183,15 @@ def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
     number = as_count(count)
     if number is None or number < 1:
         raise SharedMemoryError(f"cannot allocate {count!r} barriers")
-    region = _place(trace, name or "mbar", number * BARRIER_BYTES, BARRIER_BYTES, named=name is not None)
+    size = number * BARRIER_BYTES
+    region = trace.memories.shared.allocate(trace, size, BARRIER_BYTES, name=name, stem="mbar")
     return MbarrierArray(region, number, trace)
 
 
 def base(name: str | None = None) -> Reg:
     """Emit one `mov` of the address of the kernel's dynamic shared memory (`extern_smem=`), or of the symbol `name`."""
     trace = active("smem.base")
-    symbol = name or trace.shared.base_symbol
+    symbol = name or trace.memories.shared.base_symbol
     if symbol is None and trace.has_symbol("smem"):
         symbol = "smem"
     if symbol is None:
@@ -214,28 +211,6 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
     if pattern is None:
         raise SharedMemoryError("apply_swizzle needs a swizzle", hint='pass "32B", "64B" or "128B"')
     return pattern.emit(trace, logical_offset)
-
-
-def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -> SharedRegion:
-    """Place an allocation, unless the target has not so much."""
-    from pyptx_ir.plugins.targets import find_target
-
-    target = find_target(trace.target)
-    total = -(-trace.shared.static_bytes // alignment) * alignment + size
-    if trace.shared.base_symbol is not None:
-        total += trace.shared.dynamic_bytes
-    if total > target.shared_optin:
-        raise SharedMemoryError(
-            f"kernel {trace.name!r} needs {total} bytes of shared memory with this; "
-            f"a block on {target.name} has {target.shared_optin // 1024} KiB ({target.shared_optin} bytes)",
-            hint="use fewer stages or smaller tiles",
-        )
-    if named:
-        if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
-            raise SharedMemoryError(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
-        trace.claim_symbol(name, "shared")
-    symbol = name if named else trace.fresh_symbol(name, "shared")
-    return trace.shared.place(symbol, size, alignment)
 
 
 def _alignment(given: object, default: int) -> int:

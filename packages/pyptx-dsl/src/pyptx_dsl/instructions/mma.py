@@ -15,7 +15,7 @@ from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.registers.operands import lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment
+from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.limits import constant_value
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ class SparseMma:
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
         """Return the layout of the stored elements of a, K / 2 in each row. Emits nothing."""
-        return sparse_fragment(shape_name(shape), ptx_type(dtype, "ptx.mma.sp.fragment").name)
+        return fragment_of("mma.sp", shape_name(shape), "a", ptx_type(dtype, "ptx.mma.sp.fragment").name)
 
     def metadata(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
         """Return the layout of the metadata's fields, two bits each, for selector 0. Emits nothing."""
-        return metadata_fragment(shape_name(shape), ptx_type(dtype, "ptx.mma.sp.metadata").name)
+        return fragment_of("mma.sp", shape_name(shape), "e", ptx_type(dtype, "ptx.mma.sp.metadata").name)
 
 
 class Mma:
@@ -132,7 +132,7 @@ class Mma:
         `fragment.row(lane, i)` and `.column(lane, i)` take a lane as a number, or as a register, for which they emit
         the instructions that compute it; `print(fragment)` draws the table. `layout` is of a and b of m8n8k4 with f16.
         """
-        return mma_fragment(shape_name(shape), operand, ptx_type(dtype, "ptx.mma.fragment").name, layout)
+        return fragment_of("mma", shape_name(shape), operand, ptx_type(dtype, "ptx.mma.fragment").name, layout)
 
     @emits(scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
@@ -212,13 +212,12 @@ def _scaled(scale: Scale | None) -> tuple[object, ...]:
 
 def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
     """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
-    return mma_fragment(shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
+    return fragment_of("mma", shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
 
 
 def _sparse_layout(shape: str, types: Sequence[PtxType], which: Operand) -> Layout:
     """Return the layout of an operand, of which a has half."""
-    element = types[_MATRICES.index(which)].name
-    return sparse_fragment(shape, element) if which == "a" else mma_fragment(shape, which, element)
+    return fragment_of("mma.sp", shape, which, types[_MATRICES.index(which)].name)
 
 
 mma = Mma()

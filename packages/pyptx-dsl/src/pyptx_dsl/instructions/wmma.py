@@ -13,7 +13,7 @@ from pyptx_dsl.instructions.fragments import held, shape_name, shares_of
 from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import f16
-from pyptx_ir.fragments import wmma_fragment
+from pyptx_ir.fragments import fragment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +128,7 @@ class Wmma:
 
     def fragment(self, *, shape: Sequence[int], operand: Which, dtype: PtxType) -> Layout:
         """Return the layout that the simulator gives an operand; the hardware's is not documented. Emits nothing."""
-        return wmma_fragment(shape_name(shape), operand, ptx_type(dtype, "ptx.wmma.fragment").name)
+        return fragment_of("wmma", shape_name(shape), operand, ptx_type(dtype, "ptx.wmma.fragment").name)
 
 
 def _moved(

@@ -59,9 +59,9 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         **dict.fromkeys(declaration.tensors, u64),
         **{parameter.name: parameter.type if parameter.is_scalar else None for parameter in declaration.raw},
     }
-    trace.shared.base_symbol = declaration.extern_symbol
-    trace.shared.dynamic_bytes = declaration.shared_bytes
-    trace.shared.force_dynamic = (
+    trace.memories.shared.base_symbol = declaration.extern_symbol
+    trace.memories.shared.dynamic_bytes = declaration.shared_bytes
+    trace.memories.shared.force_dynamic = (
         declaration.extern_symbol is None and declaration.shared_bytes > declaration.target.shared_static
     )
     for name in (*declaration.tensors, *(parameter.name for parameter in declaration.raw)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_dsl.registers.register import Reg
-    from pyptx_dsl.tracing.shared_layout import SharedRegion
+    from pyptx_dsl.tracing.memories import MemoryRegion
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
 
@@ -58,7 +58,7 @@ class SharedAlloc:
     __slots__ = ("_swizzle", "_trace", "dtype", "gmma_layout", "gmma_major", "region", "shape", "swizzle")
 
     def __init__(
-        self, region: SharedRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
+        self, region: MemoryRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
     ) -> None:
         """Describe a region that is placed already."""
         self.region = region

@@ -14,7 +14,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.tracing.shared_layout import SharedRegion
+    from pyptx_dsl.tracing.memories import MemoryRegion
     from pyptx_dsl.tracing.trace import Trace
 
 BARRIER_BYTES = 8
@@ -26,7 +26,7 @@ class MbarrierArray:
 
     __slots__ = ("count", "region", "trace")
 
-    def __init__(self, region: SharedRegion, count: int, trace: Trace) -> None:
+    def __init__(self, region: MemoryRegion, count: int, trace: Trace) -> None:
         """Describe barriers that are placed already."""
         self.region = region
         self.count = count

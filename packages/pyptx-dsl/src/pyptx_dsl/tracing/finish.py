@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.origin import Site
     from pyptx_dsl.tracing.lineinfo import LineTable
+    from pyptx_dsl.tracing.memories import MemoryLayout
     from pyptx_dsl.tracing.trace import Trace
 
 _DYNAMIC = "dyn_smem"
@@ -66,7 +67,8 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         name_labels(trace, trace.names.scheme)
     _check_labels(trace)
     shared = _place_shared(trace)
-    head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables]
+    others = [variable for layout in trace.memories.declared() for variable in _variables(layout)]
+    head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables, *others]
     sites: list[Site | None] = [None] * len(head)
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
@@ -78,7 +80,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     block = nodes.Block(body=tuple(body), lead=usual_lead(0), close_lead=trace.root_scope.close_lead)
     named = tuple(
         SharedVariable(region.name, shared.places[region.name][1], region.bytes)
-        for region in trace.shared.regions
+        for region in trace.memories.shared.regions
         if region.name in shared.places
     )
     head_of_module = (*shared.globals, *trace.globals)
@@ -180,28 +182,32 @@ class _Shared:
 
 def _place_shared(trace: Trace) -> _Shared:
     """Decide between static variables and one dynamic symbol."""
-    layout = trace.shared
+    layout = trace.memories.shared
     symbol = layout.base_symbol
     declared = () if symbol is None else (_extern(symbol, layout.alignment),)
-    if not (layout.regions and (layout.force_dynamic or layout.static_bytes > find_target(trace.target).shared_static)):
-        variables = tuple(
-            nodes.Variable(
-                space="shared",
-                type="b8",
-                declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
-                alignment=region.alignment,
-                lead=usual_lead(1),
-            )
-            for region in layout.regions
-        )
-        return _Shared(variables, declared, {}, layout.dynamic_bytes)
+    if not (layout.regions and (layout.force_dynamic or layout.bytes > find_target(trace.target).shared_static)):
+        return _Shared(_variables(layout), declared, {}, layout.dynamic_bytes)
     if symbol is None:
         name = _DYNAMIC if not trace.has_symbol(_DYNAMIC) else trace.fresh_symbol(_DYNAMIC)
         places = {region.name: (name, region.offset) for region in layout.regions}
-        return _Shared((), (_extern(name, layout.alignment),), places, max(layout.dynamic_bytes, layout.static_bytes))
+        return _Shared((), (_extern(name, layout.alignment),), places, max(layout.dynamic_bytes, layout.bytes))
     start = -(-layout.dynamic_bytes // layout.alignment) * layout.alignment
     places = {region.name: (symbol, start + region.offset) for region in layout.regions}
-    return _Shared((), declared, places, start + layout.static_bytes)
+    return _Shared((), declared, places, start + layout.bytes)
+
+
+def _variables(layout: MemoryLayout) -> tuple[nodes.Variable, ...]:
+    """Return a declaration for each allocation in a memory."""
+    return tuple(
+        nodes.Variable(
+            space=layout.space,
+            type="b8",
+            declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
+            alignment=region.alignment,
+            lead=usual_lead(1),
+        )
+        for region in layout.regions
+    )
 
 
 def _extern(name: str, alignment: int) -> nodes.Variable:

@@ -23,9 +23,9 @@ from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
 from pyptx_dsl.tracing.leads import usual_lead
+from pyptx_dsl.tracing.memories import Memories
 from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
 from pyptx_dsl.tracing.scope import Scope
-from pyptx_dsl.tracing.shared_layout import SharedLayout
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import instruction, rewritten
@@ -64,7 +64,7 @@ class Trace:
         self.version = version
         self.banks = Banks()
         self.recorder = Recorder()
-        self.shared = SharedLayout()
+        self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
         self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked

@@ -1,7 +1,8 @@
 """Fragments: which element of a matrix lies in which register of which lane, for every tensor-core instruction."""
 
 from pyptx_ir.fragments.layout import Fragment, Place, Step
-from pyptx_ir.fragments.mma import mma_fragment, wgmma_fragment, wmma_fragment
+from pyptx_ir.fragments.lookup import fragment_of
+from pyptx_ir.fragments.mma import mma_fragment, wmma_fragment
 from pyptx_ir.fragments.moves import Move, move_of
 from pyptx_ir.fragments.sparse import Sparsity, metadata_fragment, selected_lanes, sparse_fragment
 
@@ -11,11 +12,11 @@ __all__ = [
     "Place",
     "Sparsity",
     "Step",
+    "fragment_of",
     "metadata_fragment",
     "mma_fragment",
     "move_of",
     "selected_lanes",
     "sparse_fragment",
-    "wgmma_fragment",
     "wmma_fragment",
 ]

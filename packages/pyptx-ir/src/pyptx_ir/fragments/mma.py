@@ -14,7 +14,6 @@ Operand: TypeAlias = Literal["a", "b", "c", "d"]
 
 _SHAPE: Final = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _WORD: Final = 32
-_WARPS: Final = 4  # in a warpgroup
 _PAIR: Final = 2  # the elements of a sum that a lane holds side by side
 
 
@@ -44,18 +43,6 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
     if operand == "b":
         return transposed(distributed(title, n, k, bits, beside), title)
     return distributed(title, m, n, bits, _PAIR)
-
-
-@cache
-def wgmma_fragment(shape: str, operand: Literal["a", "c", "d"], element: str) -> Fragment:
-    """Return the layout of an operand of `wgmma.mma_async` that lies in the registers of a warpgroup, lanes 0 to 127.
-
-    Manual: "Register Fragments and Shared Memory Matrix Layouts" of wgmma; each warp has 16 of the 64 rows.
-    """
-    m, n, k = sizes(shape)
-    bits = BITS[element]
-    columns, beside = (k, _WORD // bits) if operand == "a" else (n, _PAIR)
-    return distributed(f"wgmma {shape} {operand} .{element}", m, columns, bits, beside, warps=_WARPS)
 
 
 # --- m8n8k4 with f16: four products at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------

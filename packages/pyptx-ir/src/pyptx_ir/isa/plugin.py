@@ -10,10 +10,12 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.rows import Command, Fragments
 
 
 @hookimpl
@@ -44,6 +46,38 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
+
+
+@hookimpl
+def pyptx_memories() -> Sequence[Memory]:
+    """Return shared memory."""
+    from pyptx_ir.isa.memory_rows import MEMORIES
+
+    return MEMORIES
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of the products of a warp."""
+    from pyptx_ir.fragments.table import FRAGMENTS
+
+    return FRAGMENTS
+
+
+@hookimpl
+def pyptx_check_codes() -> Sequence[CheckCode]:
+    """Return the kinds of mistakes in NVIDIA's PTX."""
+    from pyptx_ir.isa.modules.codes import CODES
+
+    return CODES
+
+
+@hookimpl
+def pyptx_check_rules() -> Sequence[CheckRule]:
+    """Return the rules of NVIDIA's PTX, in their order."""
+    from pyptx_ir.isa.modules.rules import RULES
+
+    return RULES
 
 
 @hookimpl

@@ -16,12 +16,15 @@ from pyptx_ir.plugins.marker import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Fragments,
         LaunchAttribute,
         Runtime,
         Semantics,
@@ -58,12 +61,32 @@ class HookSpecs:
         raise NotImplementedError
 
     @hookspec
+    def pyptx_fragments(self) -> Sequence[Fragments]:
+        """Return how matrices lie in the registers of instructions, for `pyptx_ir.fragments.fragment_of`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_check_codes(self) -> Sequence[CheckCode]:
+        """Return kinds of mistakes that rules of `pyptx check` report."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_check_rules(self) -> Sequence[CheckRule]:
+        """Return rules of `pyptx check`: they look at a statement, or a module, behind NVIDIA's own."""
+        raise NotImplementedError
+
+    @hookspec
     def pyptx_namespaces(self) -> Mapping[str, object]:
         """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`.
 
         A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. It is
         asked for where the core's own namespace has no such name.
         """
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_memories(self) -> Sequence[Memory]:
+        """Return memories in which kernels of the DSL allocate: `trace.memories.of("vault").allocate(trace, 64)`."""
         raise NotImplementedError
 
     @hookspec

@@ -17,13 +17,16 @@ from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Fragments,
         LaunchAttribute,
         Runtime,
         Semantics,
@@ -115,8 +118,32 @@ class Plugins:
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds of operands that rows may name; those of a plugin that did not load, only its rows name."""
-        return tuple(cast("Kind", owned.value) for owned in self._collect("pyptx_operand_kinds").values())
+        """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
+        return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
+
+    def fragments(self) -> tuple[Fragments, ...]:
+        """Return the fragments of all instructions that have some."""
+        return cast("tuple[Fragments, ...]", self._rows("pyptx_fragments"))
+
+    def fragments_of(self, instruction: str) -> Fragments:
+        """Return the fragments of one instruction; raise MissingPluginError if no plugin has them."""
+        return cast("Fragments", self._named("pyptx_fragments", instruction, f"the fragments of {instruction}"))
+
+    def memories(self) -> tuple[Memory, ...]:
+        """Return the memories in which kernels allocate."""
+        return cast("tuple[Memory, ...]", self._rows("pyptx_memories"))
+
+    def memory(self, space: str) -> Memory:
+        """Return one memory; raise MissingPluginError if no plugin has it."""
+        return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
+
+    def check_codes(self) -> tuple[CheckCode, ...]:
+        """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""
+        return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
+
+    def check_rules(self) -> tuple[CheckRule, ...]:
+        """Return the rules of `pyptx check`, of the plugins that loaded: an instruction of another is asked for."""
+        return cast("tuple[CheckRule, ...]", self._loaded_rows("pyptx_check_rules"))
 
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""
@@ -151,8 +178,8 @@ class Plugins:
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
-        found = [*self._collect("pyptx_doctor_checks").values(), *self._collect("pyptx_examinations").values()]
-        return tuple(cast("DoctorCheck", owned.value) for owned in found)
+        found = (*self._loaded_rows("pyptx_doctor_checks"), *self._loaded_rows("pyptx_examinations"))
+        return cast("tuple[DoctorCheck, ...]", found)
 
     def register(self, plugin: object, name: str) -> None:
         """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.
@@ -190,7 +217,19 @@ class Plugins:
 
     def _rows(self, hook: str) -> tuple[object, ...]:
         self._require_all(hook)
+        return self._loaded_rows(hook)
+
+    def _loaded_rows(self, hook: str) -> tuple[object, ...]:
         return tuple(owned.value for owned in self._collect(hook).values())
+
+    def _named(self, hook: str, name: str, asked: str) -> object:
+        """Return the row called `name`; raise MissingPluginError if there is none, or what hid it."""
+        known = self._collect(hook)
+        owned = known.get(name)
+        if owned is not None:
+            return owned.value
+        self._require_all(asked)
+        raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known)}")
 
     def _require_all(self, asked: str) -> None:
         """Raise the error of a plugin that did not load: what was asked for could be its own."""

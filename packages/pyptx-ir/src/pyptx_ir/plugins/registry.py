@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 import pluggy
 
+from pyptx_ir.isa.check_rows import CheckCode, CheckRule
 from pyptx_ir.isa.kinds.kind import Kind
+from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import InstructionRow
 from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.errors import PluginError
@@ -19,6 +21,7 @@ from pyptx_ir.plugins.marker import MARK
 from pyptx_ir.plugins.rows import (
     Command,
     DoctorCheck,
+    Fragments,
     LaunchAttribute,
     Runtime,
     Semantics,
@@ -35,6 +38,10 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_operand_kinds": (Kind, "name"),
+    "pyptx_fragments": (Fragments, "instruction"),
+    "pyptx_check_codes": (CheckCode, "name"),
+    "pyptx_check_rules": (CheckRule, "name"),
+    "pyptx_memories": (Memory, "space"),
     "pyptx_semantics": (Semantics, "opcode"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
 
+    from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.syntax.nodes import Instruction, Module
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
@@ -293,6 +294,18 @@ class LaunchAttribute(Value):
     summary: str
     capability: tuple[int, int] = (0, 0)
     choices: tuple[str, ...] = ()
+
+
+@value
+class Fragments(Value):
+    """Which element of a matrix lies in which register of which lane, for the operands of an instruction.
+
+    `instruction` is what `pyptx_ir.fragments.fragment_of` asks for: `"mma"`, `"wgmma"`, `"acme.dot"`.
+    `layout(shape, operand, element, order)` returns the layout of one, or raises ValueError where there is none.
+    """
+
+    instruction: str
+    layout: Callable[[str, str, str, str], Fragment]
 
 
 @value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pyptx_ir.fragments import Fragment, mma_fragment, sparse_fragment, wmma_fragment
+from pyptx_ir.fragments import Fragment, fragment_of
 from pyptx_ir.isa.kinds.fragments import BITS
 from pyptx_ir.isa.table.mma import PRODUCTS, Product
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE_PRODUCTS
@@ -150,10 +150,10 @@ def _dense(match: Match) -> Operation:
     types, shape = _types(match), match["shape"]
     a_layout, b_layout = (match["alayout"], match["blayout"]) if shape == "m8n8k4" and types[1] == "f16" else ("", "")
     shares = Shares(
-        mma_fragment(shape, "d", types[0]),
-        mma_fragment(shape, "a", types[1], a_layout),
-        mma_fragment(shape, "b", types[2], b_layout),
-        mma_fragment(shape, "c", types[3]),
+        fragment_of("mma", shape, "d", types[0]),
+        fragment_of("mma", shape, "a", types[1], a_layout),
+        fragment_of("mma", shape, "b", types[2], b_layout),
+        fragment_of("mma", shape, "c", types[3]),
         types,
     )
     return _operation(shares, *_sums(types, match))
@@ -165,10 +165,10 @@ def _opaque(types: tuple[str, ...], operation: str, match: Match) -> Operation:
     d, a, b, c = types or (match["dtype"], "f16", "f16", match["ctype"])
     shape = match["shape"]
     shares = Shares(
-        wmma_fragment(shape, "d", d),
-        wmma_fragment(shape, "a", a),
-        wmma_fragment(shape, "b", b),
-        wmma_fragment(shape, "c", c),
+        fragment_of("wmma", shape, "d", d),
+        fragment_of("wmma", shape, "a", a),
+        fragment_of("wmma", shape, "b", b),
+        fragment_of("wmma", shape, "c", c),
         (d, a, b, c),
     )
     return _operation(shares, *_sums(shares.types, match, operation))
@@ -178,10 +178,10 @@ def _sparse(match: Match) -> Operation:
     match.expect_operands(6)
     types, shape = _types(match), match["shape"]
     shares = Shares(
-        mma_fragment(shape, "d", types[0]),
-        sparse_fragment(shape, types[1]),
-        mma_fragment(shape, "b", types[2]),
-        mma_fragment(shape, "c", types[3]),
+        fragment_of("mma.sp", shape, "d", types[0]),
+        fragment_of("mma.sp", shape, "a", types[1]),
+        fragment_of("mma.sp", shape, "b", types[2]),
+        fragment_of("mma.sp", shape, "c", types[3]),
         types,
     )
     selector = match.immediate(5)

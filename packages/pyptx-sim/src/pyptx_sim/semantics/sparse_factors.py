@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pyptx_ir.fragments import metadata_fragment, selected_lanes
+from pyptx_ir.fragments import fragment_of, selected_lanes
 from pyptx_ir.fragments.sparse import SPARSITY
 from pyptx_ir.isa.kinds.fragments import BITS
 from pyptx_sim.operation import Array
@@ -58,7 +58,7 @@ def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Ar
 
 def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:
     """Return where the fields of each row lie: how far up in the register, and in which lane."""
-    fragment = metadata_fragment(shape, element)
+    fragment = fragment_of("mma.sp", shape, "e", element)
     first = selected_lanes(shape, element, selector)[0]
     places = [[fragment.places(row, column)[0] for column in range(fragment.columns)] for row in range(fragment.rows)]
     shifts = np.array([[place.shift for place in row] for row in places], np.uint32)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # an error in a call of these is shown at the caller's line
 
 
+_WORD = 4  # bytes
+
+
 class Acme:
     """The instructions of acme_1."""
 
@@ -20,3 +23,8 @@ class Acme:
         """Emit acme.frob.b32: d becomes a with its bits in reverse order, plus one. One instruction."""
         active().emit(("acme", "frob", "b32"), (d, a), pred)
         return d
+
+    def vault(self, words: int) -> int:
+        """Allocate words of the block's vault; return the address of the first. Emits nothing."""
+        trace = active("ptx.acme.vault")
+        return trace.memories.of("vault").allocate(trace, words * _WORD).offset

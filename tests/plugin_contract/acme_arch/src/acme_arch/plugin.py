@@ -14,20 +14,37 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
-    from pyptx_ir.plugins.rows import SimulatorExtension
+    from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
+DOT = row(
+    "acme.dot.shape.f32.tf32 d, a, b",
+    shape=("m32n8k8",),
+    operands={"d": "fragment(mn f32)", "a": "fragment(mk tf32)", "b": "fragment(kn tf32)"},
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="acme.dot",
+)
 FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="acme.frob")
 
 
 VAULT = (
     row("acme.alloc.b32 d", since=ptx(8, 0), targets=("acme_1",), manual="acme.alloc"),
     row("acme.free.b32 a", access="r", since=ptx(8, 0), targets=("acme_1",), manual="acme.free"),
-    row("acme.put.b32 [a], b", operands={"a": "vault"}, access="wr", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.get.b32 d, [a]", operands={"a": "vault"}, since=ptx(8, 0), targets=("acme_1",)),
+    row(
+        "acme.put.b32 [a], b",
+        operands={"a": "vault"},
+        access="wr",
+        since=ptx(8, 0),
+        targets=("acme_1",),
+        manual="acme.put",
+    ),
+    row("acme.get.b32 d, [a]", operands={"a": "vault"}, since=ptx(8, 0), targets=("acme_1",), manual="acme.get"),
 )
 BLENDER = (
     row(
@@ -36,10 +53,11 @@ BLENDER = (
         access="wrr",
         since=ptx(8, 0),
         targets=("acme_1",),
+        manual="acme.blend",
     ),
-    row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.wait", since=ptx(8, 0), targets=("acme_1",)),
-    row("acme.fence", since=ptx(8, 0), targets=("acme_1",)),
+    row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",), manual="acme.commit"),
+    row("acme.wait", since=ptx(8, 0), targets=("acme_1",), manual="acme.wait"),
+    row("acme.fence", since=ptx(8, 0), targets=("acme_1",), manual="acme.fence"),
 )
 
 
@@ -57,8 +75,8 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return acme.frob, and what works in the vault."""
-    return (FROB, *VAULT, *BLENDER)
+    """Return acme.frob, acme.dot, and what works in the vault."""
+    return (FROB, DOT, *VAULT, *BLENDER)
 
 
 @hookimpl
@@ -70,11 +88,44 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
 
 
 @hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of acme.dot."""
+    from acme_arch.fragments import DOT as LAYOUTS
+
+    return (LAYOUTS,)
+
+
+@hookimpl
+def pyptx_check_codes() -> Sequence[CheckCode]:
+    """Return what is wrong with lines of the vault."""
+    from acme_arch.checks import CODES
+
+    return CODES
+
+
+@hookimpl
+def pyptx_check_rules() -> Sequence[CheckRule]:
+    """Return who finds it."""
+    from acme_arch.checks import RULES
+
+    return RULES
+
+
+@hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
     """Return `ptx.acme`."""
     from acme_arch.namespace import Acme
 
     return {"acme": Acme()}
+
+
+@hookimpl
+def pyptx_memories() -> Sequence[Memory]:
+    """Return the vault: 4 KiB that every block of acme_1 has, whose addresses are numbers."""
+    from pyptx_ir.isa.memory_rows import Memory
+
+    hint = "keep less of it at a time"
+    return (Memory("vault", "vault", lambda row: 4096 if row is ACME_1 else 0, alignment=64, hint=hint),)
 
 
 @hookimpl

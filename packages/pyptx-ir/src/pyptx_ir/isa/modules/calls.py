@@ -162,6 +162,8 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
 
 def narrow(walk: Walk) -> None:
     """Report the calls with predicates and small integers that entries reach."""
+    if not any(routine.narrow_calls for routine in walk.routines):
+        return  # whatever calls what
     reached = {id(one): one for entry in walk.entries() for one in walk.called_by(entry)}
     for routine in reached.values():
         for finding in routine.narrow_calls:

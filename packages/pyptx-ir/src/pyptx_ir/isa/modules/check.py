@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
-from pyptx_ir.isa.modules.calls import narrow
-from pyptx_ir.isa.modules.cta_groups import one_granularity
+from pyptx_ir.isa.modules.checks import every_check
 from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
 from pyptx_ir.isa.modules.directives import early
 from pyptx_ir.isa.modules.findings import located
-from pyptx_ir.isa.modules.functions import undefined
 from pyptx_ir.isa.modules.header import read_header
 from pyptx_ir.isa.modules.known_forms import right_forms
-from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
-from pyptx_ir.isa.modules.rules import CHECKS
 from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.plugins.targets import find_target
@@ -62,24 +58,17 @@ def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]
         find_target(target)
     found: list[tuple[int, Finding]] = []
     at = -1
+    checks = every_check()
     for statements in _modules(module):
-        walk = Walk(CHECKS, target)
+        walk = Walk(checks, target)
         walk.at = at
-        _check(walk, statements)
+        prepare(walk, statements)
+        walk.body(statements)
+        for check in checks.of_module:
+            check(walk)
         found += walk.found
         at = walk.at
     return found
-
-
-def _check(walk: Walk, statements: Sequence[Statement]) -> None:
-    prepare(walk, statements)
-    walk.body(statements)
-    undefined(walk)
-    if any(routine.narrow_calls for routine in walk.routines):
-        narrow(walk)
-    shared_limits(walk)
-    constant_limit(walk)
-    one_granularity(walk)
 
 
 def prepare(walk: Walk, statements: Sequence[Statement]) -> None:

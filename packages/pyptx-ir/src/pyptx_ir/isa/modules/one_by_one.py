@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.check import prepare
-from pyptx_ir.isa.modules.rules import RULES, checks_of
+from pyptx_ir.isa.modules.checks import checks_for
 from pyptx_ir.isa.modules.scopes import Scope
 from pyptx_ir.isa.modules.walk import Routine, Walk
 from pyptx_ir.syntax.nodes import Block, Function
@@ -35,8 +35,6 @@ _OF_ONE_STATEMENT = frozenset(
 )
 """The codes that no other statement can turn into something right."""
 
-
-_CHECKS = checks_of([rule for rule in RULES if not rule.codes.isdisjoint(_OF_ONE_STATEMENT)])
 _BODY = Function("func", "body", body=Block(()))
 
 
@@ -45,7 +43,7 @@ class OneByOne:
 
     def __init__(self, head: Sequence[Statement]) -> None:
         """Learn version and target from the statements that the module begins with."""
-        self._walk = walk = Walk(_CHECKS, None)
+        self._walk = walk = Walk(checks_for(_OF_ONE_STATEMENT), None)
         prepare(walk, head)
         walk.at = walk.header_end
         self._of_head = tuple([finding for _, finding in walk.found])

@@ -1,14 +1,13 @@
-"""Every rule of `pyptx check`: which statements it looks at, and the function that does.
+"""Every rule of `pyptx check` that comes with it: which statements it looks at, and the function that does.
 
 What a rule may report, and how bad it is, stands in `codes`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.check_rows import CheckRule
 from pyptx_ir.isa.modules import (
     branches,
     calls,
@@ -21,6 +20,7 @@ from pyptx_ir.isa.modules import (
     header,
     initializers,
     instructions,
+    memory_limits,
     parameters,
     placement,
     prototypes,
@@ -53,47 +53,12 @@ from pyptx_ir.syntax.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A check: of some kinds of statements, or of the instructions that begin with one of `opcodes` and are sound.
-
-    `codes` are all that it may report.
-    """
-
-    codes: frozenset[str]
-    on: tuple[type[Statement], ...]
-    check: Callable[[Any, Any], None]
-    opcodes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What is asked of a statement by its kind, and of a sound instruction by its first word; rules in their order."""
-
-    by_kind: Mapping[type[Statement], tuple[Callable[[Any, Any], None], ...]]
-    by_opcode: Mapping[str, tuple[Callable[[Any, Any], None], ...]]
-
-
-def checks_of(rules: Iterable[Rule]) -> Checks:
-    """Return the checks of some rules."""
-    by_kind: defaultdict[type[Statement], list[Callable[[Any, Any], None]]] = defaultdict(list)
-    by_opcode: defaultdict[str, list[Callable[[Any, Any], None]]] = defaultdict(list)
-    for rule in rules:
-        for opcode in rule.opcodes:
-            by_opcode[opcode].append(rule.check)
-        for kind in () if rule.opcodes else rule.on:
-            by_kind[kind].append(rule.check)
-    return Checks(
-        {kind: tuple(checks) for kind, checks in by_kind.items()},
-        {opcode: tuple(checks) for opcode, checks in by_opcode.items()},
-    )
-
-
-def _rule(codes: str, on: tuple[type[Statement], ...], check: Callable[[Any, Any], None], *opcodes: str) -> Rule:
-    return Rule(frozenset(codes.split()), on, check, opcodes)
+def _rule(codes: str, on: tuple[type[Statement], ...], check: Callable[..., None], *opcodes: str) -> CheckRule:
+    name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
+    return CheckRule(name, frozenset(codes.split()), check, on, opcodes)
 
 
 _WITH_DIRECTIVES = (
@@ -121,9 +86,11 @@ _FORM = "modifier operand-count operand-kind"
 _UNDEFINED = "undefined-register undefined-variable undefined-label undefined-function"
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 
-# In the order in which they are applied to a statement: a name is looked up before it is declared. What looks at a
-# module as a whole, its header, its limits and its granularity, is called by `check`.
-RULES: tuple[Rule, ...] = (
+_MODULE = ()
+
+# In the order in which they are applied to a statement: a name is looked up before it is declared. The header, by which
+# all the rest is judged, is read by `check`.
+RULES: tuple[CheckRule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Label, Block, Loc), placement.in_function),
     _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
@@ -160,5 +127,9 @@ RULES: tuple[Rule, ...] = (
     _rule("operand-kind", (Instruction,), texture_modes.query, "txq"),
     _rule("", (Instruction,), cta_groups.note, "tcgen05"),
     _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
+    _rule("undefined-function", _MODULE, functions.undefined),
+    _rule("call-argument", _MODULE, calls.narrow),
+    _rule("shared-memory", _MODULE, memory_limits.shared_limits),
+    _rule("constant-memory", _MODULE, memory_limits.constant_limit),
+    _rule("cta-group", _MODULE, cta_groups.one_granularity),
 )
-CHECKS = checks_of(RULES)

@@ -1,6 +1,6 @@
 """The walk over a module: one visit to every statement, in order, with the scope that it stands in.
 
-A rule is a function that looks at one kind of statement and reports what it finds; the table of rules is in `rules`.
+A rule is a function that looks at one kind of statement and reports what it finds; NVIDIA's are in `rules`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, Stateme
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.isa.modules.checks import Checks
     from pyptx_ir.isa.modules.findings import Finding
     from pyptx_ir.isa.modules.known_forms import RightForms
-    from pyptx_ir.isa.modules.rules import Checks
     from pyptx_ir.syntax.nodes import Variable
 
 # What instructions are judged by when the module does not say.
@@ -43,6 +43,7 @@ class Routine:
     unbanked: Counter[str] = field(default_factory=Counter[str])  # numbered names that no bank declares, by their stem
     warned: set[str] = field(default_factory=set[str])
     narrow_calls: tuple[Finding, ...] = ()  # reported if an entry gets there
+    notes: dict[str, int] = field(default_factory=dict[str, int])  # what rules of plugins count, by names of their own
 
 
 class Walk:

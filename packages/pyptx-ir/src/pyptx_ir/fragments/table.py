@@ -1,0 +1,40 @@
+"""The fragments of NVIDIA's products, by the names of their instructions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.fragments.mma import mma_fragment, wmma_fragment
+from pyptx_ir.fragments.sparse import metadata_fragment, sparse_fragment
+from pyptx_ir.plugins.rows import Fragments
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments.layout import Fragment
+    from pyptx_ir.fragments.mma import Operand
+
+_OPERANDS: Final[tuple[Operand, ...]] = ("a", "b", "c", "d")
+
+
+def _operand(name: str) -> Operand:
+    found = next((each for each in _OPERANDS if each == name), None)
+    if found is None:
+        raise ValueError(f"a product has the operands {', '.join(_OPERANDS)}, and no {name!r}")
+    return found
+
+
+def _dense(shape: str, operand: str, element: str, order: str) -> Fragment:
+    return mma_fragment(shape, _operand(operand), element, order)
+
+
+def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    """Return the layout of an operand: the stored half of `a`, the metadata `e`, and the others as of a dense one."""
+    if operand == "e":
+        return metadata_fragment(shape, element)
+    return sparse_fragment(shape, element) if operand == "a" else mma_fragment(shape, _operand(operand), element)
+
+
+def _opaque(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    return wmma_fragment(shape, _operand(operand), element)
+
+
+FRAGMENTS: Final = (Fragments("mma", _dense), Fragments("mma.sp", _sparse), Fragments("wmma", _opaque))

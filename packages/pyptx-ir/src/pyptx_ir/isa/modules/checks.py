@@ -1,0 +1,74 @@
+"""The rules of a walk, sorted by what they look at: NVIDIA's and those of plugins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.codes import codes
+from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_ir.plugins.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyptx_ir.isa.check_rows import CheckRule
+    from pyptx_ir.syntax.nodes import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is asked of a statement by its kind, of a sound instruction by its first word, and of a whole module.
+
+    Rules stand in the order in which they were handed in.
+    """
+
+    by_kind: Mapping[type[Statement], tuple[Callable[..., None], ...]]
+    by_opcode: Mapping[str, tuple[Callable[..., None], ...]]
+    of_module: tuple[Callable[..., None], ...]
+
+
+@until_plugins_change(maxsize=1)
+def every_check() -> Checks:
+    """Return the checks of all rules."""
+    return _sorted(_rules())
+
+
+@until_plugins_change()
+def checks_for(wanted: frozenset[str]) -> Checks:
+    """Return the checks of the rules that may report one of some codes."""
+    return _sorted(rule for rule in _rules() if not rule.codes.isdisjoint(wanted))
+
+
+def _rules() -> tuple[CheckRule, ...]:
+    """Return all rules; raise PluginError for one that reports what no plugin has a row for."""
+    from pyptx_ir.plugins.manager import manager
+
+    rules = manager().check_rules()
+    for rule in rules:
+        unknown = sorted(rule.codes - codes().keys())
+        if unknown:
+            raise PluginError(
+                f"the rule {rule.name!r} of pyptx check reports {', '.join(unknown)}, which is no code",
+                hint="hand its row in by the hook pyptx_check_codes",
+            )
+    return rules
+
+
+def _sorted(rules: Iterable[CheckRule]) -> Checks:
+    by_kind: defaultdict[type[Statement], list[Callable[..., None]]] = defaultdict(list)
+    by_opcode: defaultdict[str, list[Callable[..., None]]] = defaultdict(list)
+    of_module: list[Callable[..., None]] = []
+    for rule in rules:
+        for opcode in rule.opcodes:
+            by_opcode[opcode].append(rule.check)
+        for kind in () if rule.opcodes else rule.on:
+            by_kind[kind].append(rule.check)
+        if not rule.opcodes and not rule.on:
+            of_module.append(rule.check)
+    return Checks(
+        {kind: tuple(checks) for kind, checks in by_kind.items()},
+        {opcode: tuple(checks) for opcode, checks in by_opcode.items()},
+        tuple(of_module),
+    )

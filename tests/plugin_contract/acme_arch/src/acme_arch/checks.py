@@ -1,0 +1,37 @@
+"""What `pyptx check` looks for in modules for acme_1: lines of the vault that an entry takes and never gives back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.check_rows import CheckCode, CheckRule
+from pyptx_ir.isa.modules.findings import Finding
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Instruction
+
+_TAKEN, _GIVEN = "acme.alloc", "acme.free"
+
+
+def _note(walk: Walk, node: Instruction) -> None:
+    """Remember the first instruction of a function that takes a line, and the first that gives one back."""
+    if walk.routine is not None:
+        walk.routine.notes.setdefault(".".join(node.opcode[:2]), walk.at)
+
+
+def _leaks(walk: Walk) -> None:
+    """Warn of every entry that takes lines, in itself or in what it calls, and gives none back."""
+    for entry in walk.entries():
+        reached = walk.called_by(entry)
+        taken = [routine.notes[_TAKEN] for routine in reached if _TAKEN in routine.notes]
+        if taken and not any(_GIVEN in routine.notes for routine in reached):
+            message = f"'{entry.node.name}' takes a line of the vault and gives none back"
+            walk.report(Finding("vault-leak", message, "acme.free.b32 it before the block ends", at=min(taken)))
+
+
+CODES = (CheckCode("vault-leak", "warning", "a line of the vault that an entry takes and does not give back"),)
+RULES = (
+    CheckRule("acme.note", frozenset(), _note, opcodes=("acme",)),
+    CheckRule("acme.leaks", frozenset({"vault-leak"}), _leaks),
+)
