@@ -255,6 +255,11 @@ def session_of(name: str) -> str:
     return found
 
 
+# Where the simulator names something of an architecture: arguments that are passed with a descriptor, as kernels have
+# them, and the rule of the fence that observers of such descriptors hear of.
+OF_ARCHITECTURES = {"arguments.py": 6, "runtime.py": 7, "checks/asynchrony/map_fences.py": 1}
+
+
 def test_what_takes_a_share_runs_whole_in_a_session() -> None:
     assert "'-m', 'scaled'" in session_of("kernels")
     assert "'PYPTX_KERNELS': 'all'" in session_of("kernels")
@@ -272,6 +277,13 @@ def test_what_takes_a_share_runs_whole_in_a_session() -> None:
     marked = {path for path, text in files.items() if re.search(r"^pytestmark = .*\bscaled\b", text, re.MULTILINE)}
     assert asking > helpers
     assert asking - helpers | through == marked
+
+
+def test_the_simulator_knows_no_architecture_by_name() -> None:
+    named = re.compile(r"wgmma|tcgen05|tensor_?map|setmaxnreg|multimem", re.IGNORECASE)
+    sources_ = {name: text for name, text in texts(".py") if name.startswith("packages/pyptx-sim/src/")}
+    found = {name.rpartition("pyptx_sim/")[2]: len(named.findall(text)) for name, text in sources_.items()}
+    assert {name: count for name, count in found.items() if count} == OF_ARCHITECTURES
 
 
 def test_the_oracle_is_asked_for_everything_in_a_session() -> None:
