@@ -1,10 +1,11 @@
-"""How long the simulator takes for rms_norm and softmax, 256 rows of 4096 floats, and for a 512 x 512 x 512 GEMM.
+"""How long the simulator takes for rms_norm and softmax, 256 rows of 4096 floats, a 512 x 512 x 512 GEMM, and a scan.
 
     python benchmarks/bench_sim.py [--repeat N] [--profile]
 
 Prints the best wall time of N runs in seconds, without and with checks, beside what the repository promises, and the
 error against a float64 reference. The first run, which parses and lowers, is timed by itself. The GEMM multiplies bf16
-with mma.sync; NumPy's product of the same matrices in float32 is timed beside it.
+with mma.sync; NumPy's product of the same matrices in float32 is timed beside it. In the scan each of 300 blocks waits
+for what the one before it leaves in memory, in a random order, where they wait most; its goal is one with checks.
 """
 
 from __future__ import annotations
@@ -247,6 +248,50 @@ def _widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
+# --- scan: every block looks back at the one before it, until that has published its sum -----------------------
+
+BLOCKS = 300
+_LOOK_BACK = f"""\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .global .align 8 .b64 states[{BLOCKS}];
+.visible .entry look_back(.param .u64 x, .param .u64 y)
+{{
+.reg .pred %p<3>;
+.reg .b32 %r<4>;
+.reg .b64 %rd<6>;
+.reg .f32 %f<3>;
+mov.u32 %r0, %tid.x;
+setp.ne.u32 %p0, %r0, 0;
+@%p0 exit;
+ld.param.u64 %rd0, [x];
+ld.param.u64 %rd1, [y];
+mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd0, %rd0, %rd2;
+add.s64 %rd1, %rd1, %rd2;
+mov.u64 %rd3, states;
+mul.wide.u32 %rd4, %r1, 8;
+add.s64 %rd3, %rd3, %rd4;
+ld.global.f32 %f0, [%rd0];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra PUBLISH;
+LOOK:
+ld.relaxed.gpu.global.v2.b32 {{%r2, %r3}}, [%rd3+-8];
+setp.eq.u32 %p2, %r3, 0;
+@%p2 bra LOOK;
+mov.b32 %f1, %r2;
+add.f32 %f0, %f0, %f1;
+PUBLISH:
+mov.b32 %r2, %f0;
+mov.u32 %r3, 1;
+st.relaxed.gpu.global.v2.b32 [%rd3], {{%r2, %r3}};
+st.global.f32 [%rd1], %f0;
+ret;
+}}
+"""
+
 # --- cases --------------------------------------------------------------------------------------
 
 
@@ -263,13 +308,17 @@ def _rows(random: np.random.Generator) -> list[NDArray[Any]]:
     return [random.standard_normal(shape, dtype=np.float32) for shape in ((ROWS, COLUMNS), (COLUMNS,))]
 
 
+def _numbers(random: np.random.Generator) -> list[NDArray[Any]]:
+    return [random.random(BLOCKS, np.float32)]
+
+
 def _factors(random: np.random.Generator) -> list[NDArray[Any]]:
     return [_bf16(random.standard_normal((SIZE, SIZE))) for _ in range(2)]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel, its inputs, its reference and the seconds it may take without checks.
+    """A kernel, its inputs, its reference and the seconds it may take without checks; `seed` is that of its schedule.
 
     `numpy`, where there is one, is the same work for NumPy, as fast as it can.
     """
@@ -281,6 +330,7 @@ class Case:
     goal: float
     grid: tuple[int, ...] = (ROWS,)
     block: int = THREADS
+    seed: int = 0
     numpy: Callable[..., NDArray[Any]] | None = None
 
 
@@ -297,6 +347,7 @@ CASES = (
         block=256,
         numpy=lambda a, b: a @ b.T,
     ),
+    Case("look_back", _LOOK_BACK, _numbers, np.cumsum, 5.0, grid=(BLOCKS,), block=32, seed=1),
 )
 
 
@@ -308,7 +359,7 @@ def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
     times = []
     for _ in range(repeat + 1):
         start = time.perf_counter()
-        result = run(case.text, grid=case.grid, block=case.block, args=[*inputs, y], checks=checks)
+        result = run(case.text, grid=case.grid, block=case.block, args=[*inputs, y], checks=checks, seed=case.seed)
         times.append(time.perf_counter() - start)
         if result.findings:
             sys.exit(f"{case.name}: {result.findings[0]}")

@@ -3,6 +3,7 @@
 The Python blocks of a page run in order, in one namespace, under the page's own name and line numbers, so that a
 traceback (or an error or finding of pyptx, which shows the user's line) points into the page. A block of another
 language whose preceding paragraph ends in "prints:" is the output of the Python block before it, word for word.
+A plugin that a page registers is known to that page alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyptx_ir.plugins.caches import forget_answers
+from pyptx_ir.plugins.manager import manager
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*).*$")
@@ -75,6 +80,19 @@ class Outcome:
         return [(block, printed) for block, printed in self.outputs if block.text.rstrip("\n") != printed.rstrip("\n")]
 
 
+@contextlib.contextmanager
+def own_plugins() -> Iterator[None]:
+    """Forget afterwards what has been registered meanwhile with the plugins of the process."""
+    before = manager().loaded()
+    try:
+        yield
+    finally:
+        if manager().loaded() != before:
+            manager.cache_clear()
+            forget_answers()
+
+
+@own_plugins()
 def run(path: Path, not_run: frozenset[str] = frozenset()) -> Outcome:
     """Run a page's Python blocks, but for those whose first line is in `not_run`."""
     text = path.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim import simulator
+from pyptx_sim.machine.groups import COPY
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class BankCounter(Observer):
 
     def issued(self, work: Work) -> None:
         for touch in work.touches:
-            if touch.space == "shared" and work.kind == "copy":
+            if touch.space == "shared" and work.kind is COPY:
                 self.count(touch.offsets, touch.size, work.warps[touch.owners], work.lanes[touch.owners], work.pc)
 
     def count(self, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> None:

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyptx_sim.extension import extensions
+
+SHIPPED = frozenset(rule.name for name in ("sim", "hopper") for rule in extensions()[name].rules)
+"""The rules of what ships: other plugins may be installed, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Planted:

@@ -10,11 +10,13 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib import metadata
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Run
 
 ACME = Path(__file__).parent / "acme_arch"
 PACKAGES = Path(__file__).resolve().parents[2] / "packages"
@@ -34,45 +36,6 @@ def frob(X, Y):
     ptx.inst.st.global_.b32(ptx.addr(py + tid * 4), value)
     ptx.ret()
 """
-
-
-class Run(Protocol):
-    """Run a script in a fresh interpreter that has acme_arch; return what it printed."""
-
-    def __call__(self, script: str, **environment: str) -> str:
-        """Set `environment` beside the present one; raise AssertionError with what went wrong."""
-        ...
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for PYTHONPATH that has acme_arch, or an empty one if it is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    if "acme-arch" not in {distribution.name for distribution in metadata.distributions()}:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-        subprocess.run([*command, "--target", str(folder), str(ACME)], check=True, capture_output=True, text=True)
-    return folder
-
-
-@pytest.fixture
-def run(site: Path, tmp_path: Path) -> Run:
-    """Return the runner; a test may put modules into `tmp_path`."""
-
-    def call(script: str, **environment: str) -> str:
-        path = os.pathsep.join(filter(None, [str(tmp_path), str(site), os.environ.get("PYTHONPATH", "")]))
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYPTX_")}
-        (tmp_path / "case.py").write_text(script, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(tmp_path / "case.py")],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**clean, "PYTHONPATH": path, **environment},
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return call
 
 
 def write_plugin(folder: Path, name: str, body: str, version: str = "API_VERSION") -> None:

@@ -156,6 +156,7 @@ def test_a_barrier_that_does_not_exist_is_an_error() -> None:
         execute("bar.sync 1, 33;", np.zeros(1))
 
 
+@pytest.mark.hopper
 def test_a_cluster_barrier_waits_for_every_cta() -> None:
     body = """
     mov.u32 %r1, %cluster_ctarank; setp.ne.u32 %p1, %r1, 3; @%p1 bra wait;

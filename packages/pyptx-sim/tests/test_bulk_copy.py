@@ -10,6 +10,8 @@ import pytest
 from .ptx_text import execute
 from .test_async_copy import each_schedule
 
+pytestmark = pytest.mark.hopper
+
 BEFORE = ".shared .align 128 .b8 s[2048];\n.shared .align 8 .b64 bar;"
 PARAMETERS = ".param .u64 out, .param .u64 x"
 HEAD = """

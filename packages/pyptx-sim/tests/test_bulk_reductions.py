@@ -18,7 +18,7 @@ from .test_bulk_copy import BEFORE, cluster
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.scaled
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 # Manual: "cp.reduce.async.bulk", table of combinations; the second set is that of shared memory, the third of tensors.
 GLOBAL = (

@@ -13,6 +13,8 @@ from pyptx_sim.errors import LaunchError
 from .ptx_text import execute
 from .test_async_copy import each_schedule
 
+pytestmark = pytest.mark.hopper
+
 BEFORE = ".shared .align 16 .b8 box[1024];\n.shared .align 8 .b64 bar;"
 SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
 # %r1 rank, %r2 the next block's, %r3 &box[tid] there, %r4 here, %r5 its bar, %rd2 &out[rank][tid].

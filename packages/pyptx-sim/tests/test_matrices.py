@@ -92,6 +92,7 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(key, count):
         }
 
 
+@pytest.mark.hopper
 @pytest.mark.parametrize(("key", "count"), [case for case in cases() if "m8n8." in case.id or "m16n8." in case.id])
 def test_stmatrix_stores_what_the_lanes_hold(key, count):
     move = MOVES[key]

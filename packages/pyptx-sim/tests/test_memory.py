@@ -188,6 +188,7 @@ def test_a_structure_is_passed_by_value_and_indexed_by_a_register() -> None:
     assert out.tolist() == [values[t & 3] + 20 for t in range(32)]
 
 
+@pytest.mark.hopper
 def test_a_cta_of_a_cluster_reads_the_next_ones_shared_memory() -> None:
     body = """
     .shared .align 4 .b8 s[4];

@@ -12,6 +12,8 @@ from pyptx_sim import Finding, Mapped, run
 
 from .test_async_copy import each_schedule
 
+pytestmark = pytest.mark.hopper
+
 STAGES, STEPS, BLOCKS = 3, 8, 2
 BOX = (16, 64)  # rows, columns: 4096 bytes
 INIT = "".join(

@@ -23,7 +23,7 @@ from .test_async_copy import SCHEDULES
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
-pytestmark = pytest.mark.scaled
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 PLANTED = (*ASYNC, *ORDERS)
 SCHEDULED = [  # a kernel's schedules follow each other, so that it is compiled once

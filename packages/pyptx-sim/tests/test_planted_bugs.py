@@ -14,6 +14,8 @@ from .planted_bugs import PLANTED as ORDINARY
 from .planted_bugs import Planted
 from .planted_matrices import MATRICES
 
+pytestmark = pytest.mark.hopper
+
 PLANTED = (*ORDINARY, *MATRICES)
 
 each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])

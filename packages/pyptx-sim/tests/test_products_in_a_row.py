@@ -15,6 +15,8 @@ from . import semantics_reference as ref
 from .ptx_text import BODY_LINE, execute
 from .test_semantics_products import DENSE, WARPS, agree, dense_fragments, expected_of, inputs, matrices, spell
 
+pytestmark = pytest.mark.scaled
+
 ROWS, COLUMNS = 2, 3
 TOGETHER = [case for case in DENSE if mma_fragment(case[1], "d", case[2][0]).products == 1]
 

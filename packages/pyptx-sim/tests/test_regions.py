@@ -11,6 +11,8 @@ from pyptx_sim.errors import MissingSemantics
 
 from .ptx_text import execute, words
 
+pytestmark = pytest.mark.hopper
+
 BEFORE = ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 bar;"
 SLOT = "mov.u32 %r2, s;\nmad.lo.u32 %r1, %r0, 32, %r2;\n"
 

@@ -13,6 +13,8 @@ from pyptx_sim.errors import Deadlock, ProgramError
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
+pytestmark = pytest.mark.hopper
+
 LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # 168 registers a thread, which is what ptxas 13.0 takes
 GROUPS = "shr.u32 %r2, %r1, 7;\nsetp.eq.u32 %p0, %r2, 0;\n"
 

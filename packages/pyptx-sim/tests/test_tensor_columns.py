@@ -20,7 +20,7 @@ from .test_tensor_copy import BEFORE, HEAD, LOAD, OUT, PARAMETERS, loaded, map_o
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.scaled
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 schedules = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[-1:]))
 

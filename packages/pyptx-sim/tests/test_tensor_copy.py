@@ -16,6 +16,8 @@ from pyptx_sim.errors import LaunchError
 from .ptx_text import execute
 from .test_async_copy import each_schedule
 
+pytestmark = pytest.mark.hopper
+
 BEFORE = ".shared .align 1024 .b8 s[16384];\n.shared .align 8 .b64 bar;"
 PARAMETERS = ".param .u64 out, .param .align 64 .b8 m[128]"
 HEAD = """

@@ -15,6 +15,8 @@ from .ptx_text import execute
 from .test_async_copy import SCHEDULES
 from .test_tensor_copy import OUT, box_of
 
+pytestmark = pytest.mark.hopper
+
 schedules = pytest.mark.parametrize("schedule", SCHEDULES[::3], ids=["in order", "late"])
 BEFORE = ".shared .align 1024 .b8 s[4096];\n.shared .align 128 .b8 edited[128];\n.shared .align 8 .b64 bar;"
 # `m` points to a map of `x`, `y` is another array, `room` has space for two maps.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim import Result
 
-pytestmark = pytest.mark.scaled
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 Event = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine import tensor_maps
+from pyptx_sim.extension import descriptor_of
 from pyptx_sim.machine.arena import Arena
 from pyptx_sim.machine.buffers import Buffer, Buffers
 from pyptx_sim.machine.heap import Heap
@@ -164,13 +164,19 @@ class _Placing:
     def _map(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
         """Return a map, or the address of one in global memory."""
         address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh) - GLOBAL_WINDOW
-        data = tensor_maps.encode(value.tensor_map, address)
+        kind = descriptor_of(type(value.tensor_map))
+        if kind is None:
+            described = type(value.tensor_map).__name__
+            raise LaunchError(
+                f"nobody says how a {described} describes an array", hint="install the package of the architecture"
+            )
+        data = kind.encode(value.tensor_map, address)
         if place.size == len(data):
             return data
         if place.size != byte_size(place.type) or place.size != struct.calcsize("<Q"):
             raise LaunchError(
-                f"parameter {place.name} has {place.size} bytes, and got a tensor map",
-                hint=f"declare it .align {tensor_maps.ALIGNMENT} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
+                f"parameter {place.name} has {place.size} bytes, and got a {kind.name}",
+                hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
             )
         start = self._reserve(len(data), what)
         self.maps.append((start, data))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_arch_hopper.sim import setmaxnreg
+from pyptx_arch_hopper.sim import async_stores, fences, multimem, setmaxnreg
 from pyptx_arch_hopper.sim.mutations import MUTATIONS
 from pyptx_arch_hopper.sim.rules import RULES
+from pyptx_arch_hopper.sim.tma import bulk_copy, map_edits, maps
 from pyptx_arch_hopper.sim.wgmma import rows as wgmma
-from pyptx_sim.extension import VERSION, Extension
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim.extension import VERSION, Descriptor, Extension
 
-EXTENSION: Final = Extension(version=VERSION, steps=(*wgmma.STEPS, *setmaxnreg.STEPS), rules=RULES, mutations=MUTATIONS)
+DESCRIPTORS: Final = (Descriptor(name="tensor map", described=TensorMap, encode=maps.encode, alignment=maps.ALIGNMENT),)
+STEPS: Final = tuple(
+    step for part in (wgmma, bulk_copy, map_edits, async_stores, multimem, fences, setmaxnreg) for step in part.STEPS
+)
+EXTENSION: Final = Extension(version=VERSION, steps=STEPS, rules=RULES, mutations=MUTATIONS, descriptors=DESCRIPTORS)

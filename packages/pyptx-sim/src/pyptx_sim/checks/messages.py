@@ -60,10 +60,12 @@ class Messages:
         self._frozen: dict[int, _Frozen] = {}  # by scope; the narrow ones only once a fence has named them
         self._left: dict[Place, Known] = {}
         self._earlier: set[int | None] = set()
+        self._occupied: set[int | None] = set()  # the locations of both
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
         self._earlier |= {location for location, scope, _ in self._left if scope == WIDEST}
+        self._occupied = set(self._earlier)
         self._left.clear()
         self._frozen.clear()
 
@@ -93,9 +95,7 @@ class Messages:
         """Let strong accesses of lanes take what lies at `locations`, and, if they write, leave what they froze."""
         if not self._frozen and not self._earlier:
             return
-        found = np.unique(locations)
-        crowded = len(found) > LOCATIONS_PER_STEP
-        for location in [None] if crowded else found.tolist():
+        for location in self._stops(locations, leaves=leaves):
             here = slice(None) if location is None else locations == location
             visitors, masks = by_warp(warps[here], lanes[here])
             for scope in tuple(self._frozen):
@@ -105,6 +105,15 @@ class Messages:
                     self._exchange_in((location, scope, group), visitors[there], masks[there], leaves=leaves)
             if location in self._earlier or None in self._earlier:
                 self._clocks.knows_earlier_waves[visitors] = True
+
+    def _stops(self, locations: Offsets, *, leaves: bool) -> list[int | None]:
+        """Return where to stop by: at all locations, many at the shared place; only to take, where anything lies."""
+        if leaves:
+            found = np.unique(locations)
+            return [None] if len(found) > LOCATIONS_PER_STEP else found.tolist()
+        shared = self._occupied & {None}
+        places = np.fromiter((each for each in self._occupied if each is not None), np.int64)
+        return [*shared, *np.intersect1d(locations, places).tolist()]
 
     def _exchange_in(self, place: Place, visitors: Offsets, masks: Masks, *, leaves: bool) -> None:
         """Let lanes of one group take what was left for it, and leave what they froze for it, one warp by one."""
@@ -119,6 +128,7 @@ class Messages:
             came = _joined(came, self._released(self._frozen[place[1]], warp, mask))
         if came is not None:
             self._left[place] = came
+            self._occupied.add(place[0])
 
     def _released(self, frozen: _Frozen, warp: int, mask: NDArray[np.bool_]) -> Known | None:
         """Return what lanes have frozen; None if that is nothing."""

@@ -1,22 +1,34 @@
 """What a plugin brings to the simulator: the public, versioned interface through which built-ins come in, too.
 
 A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`, each with a
-name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is docs/plugins.md.
+name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
+docs/architecture-plugin.md.
 
 `Action`, `Operands`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under `if TYPE_CHECKING`.
 """
 
 from typing import TYPE_CHECKING
 
+from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.item import AsyncItem
 from pyptx_sim.extension.mutation import Mutation
-from pyptx_sim.extension.registry import VERSION, Extension, extensions, meaning_of, mutations, rules, step_of
+from pyptx_sim.extension.registry import (
+    VERSION,
+    Extension,
+    descriptor_of,
+    extensions,
+    meaning_of,
+    mutations,
+    rules,
+    step_of,
+)
 from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
 from pyptx_sim.observer import Observer, Touch, Work
+from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands as Operands
@@ -32,12 +44,14 @@ __all__ = [
     "AsyncItem",
     "Claims",
     "Converges",
+    "Descriptor",
     "Effect",
     "Extension",
     "GroupKind",
     "Judge",
     "Mutation",
     "Observer",
+    "Operation",
     "Proxy",
     "Rule",
     "Severity",
@@ -46,6 +60,7 @@ __all__ = [
     "Step",
     "Touch",
     "Work",
+    "descriptor_of",
     "extensions",
     "meaning_of",
     "mutations",

@@ -15,10 +15,11 @@ WARPGROUP: Final = 4
 class GroupKind:
     """A kind of groups; each thread has its own of every kind. Manual: "Async-group mechanism".
 
-    `name` and `operations` ("products (wgmma)") are for messages; a thread that ends without having waited breaks the
-    rule `unfinished`. `issued_by` is who issues one operation together: a `lane`, or the four warps of a `warpgroup`.
-    A wait lets the lanes that wait know of what their `warp` has issued, or only of what these `lanes` have issued
-    themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has to be so far.
+    `name` and `operations` ("copies (cp.async)") are for messages; a thread that ends without having waited breaks the
+    rule `unfinished`, which the extension has to have. `issued_by` is who issues one operation together: a `lane`, or
+    the four warps of a `warpgroup`. A wait lets the lanes that wait know of what their `warp` has issued, or only of
+    what these `lanes` have issued themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has
+    to be so far.
     """
 
     name: str

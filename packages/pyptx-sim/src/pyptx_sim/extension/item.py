@@ -24,8 +24,8 @@ class AsyncItem:
     """What one instruction has issued: an operation for each of some threads, number i by `lanes[i]` of `warps[i]`.
 
     `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
-    them. Subclasses add arrays with an entry for each operation, and `move`. `Engine.issue` takes an item on, and gives
-    it a `ticket`, by which observers hear of it (`tell`).
+    them. Subclasses add arrays with an entry for each operation, and `move`. `Turn.issue` hands an item to the engine,
+    which gives it a `ticket`, by which observers hear of it.
     """
 
     wave: Wave

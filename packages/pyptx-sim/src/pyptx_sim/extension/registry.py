@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Semantics
+    from pyptx_sim.extension.descriptor import Descriptor
     from pyptx_sim.extension.mutation import Mutation
     from pyptx_sim.extension.rule import Rule
 
@@ -31,6 +32,7 @@ class Extension:
     steps: tuple[Step, ...] = ()
     rules: tuple[Rule, ...] = ()
     mutations: tuple[Mutation, ...] = ()
+    descriptors: tuple[Descriptor, ...] = ()
 
 
 @until_plugins_change(maxsize=1)
@@ -66,6 +68,13 @@ def mutations() -> tuple[Mutation, ...]:
     """Return the kinds of faults that are planted into kernels."""
     found = _unique("mutation", lambda extension: {mutation.name: mutation for mutation in extension.mutations})
     return tuple(found.values())
+
+
+@until_plugins_change(maxsize=64)
+def descriptor_of(described: type) -> Descriptor | None:
+    """Return how objects of a class describe arrays; None if no plugin says so."""
+    rows = _unique("descriptor", lambda extension: {row.name: row for row in extension.descriptors})
+    return next((row for row in rows.values() if issubclass(described, row.described)), None)
 
 
 @until_plugins_change(maxsize=1)

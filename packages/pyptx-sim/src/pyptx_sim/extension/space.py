@@ -28,8 +28,8 @@ class Space:
 class Proxy:
     """A way by which asynchronous work reaches memory, other than the generic one. Manual: "Proxies".
 
-    Through it, only that is seen of what warps have written which a fence of theirs has shown it
-    (`Observers.proxy_fence`); work that reads or writes what it was not shown breaks the rule `unfenced`.
+    Through it, only that is seen of what warps have written which a fence of theirs has shown it (`Turn.show`); work
+    that reads or writes what it was not shown breaks the rule `unfenced`, which the extension has to have.
     """
 
     name: str

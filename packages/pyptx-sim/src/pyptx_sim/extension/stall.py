@@ -21,5 +21,5 @@ class Stall(Protocol):
         ...
 
     def describe(self, strand: int) -> str:
-        """Return what a waiting strand, by its number in the wave, lacks, for the report of a deadlock."""
+        """Return what a waiting strand lacks, for the report of a deadlock; its warp is `wave.strands.warp[strand]`."""
         ...

@@ -150,6 +150,7 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
         barriers=threads.offsets,
     )
     ticket = wave.engine.issue(arrivals)
+    wave.groups_of(kind).tell(threads.warps, threads.columns)
     if wave.machine.observers.active:
         wave.machine.observers.follows(kind, ticket, *by_warp(threads.warps, threads.columns))
 

@@ -61,7 +61,7 @@ def compile_atomic(operands: Operands) -> Action:
     access = Access("atomic", dtype.itemsize * count, strong=True)
     find = target(operands, address, space)
     fences = _fences(opcode)
-    run = _Atomic(dtype, dtype_of(element), readers, second, access)
+    run = _Atomic(dtype, dtype_of(element), readers, second, access, polls=operands.polls)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if fences[0]:
@@ -97,13 +97,21 @@ class _Atomic:
     """One atomic instruction: `dtype` is that of a register, `element` that of what is updated at once."""
 
     def __init__(
-        self, dtype: DType, element: DType, readers: list[Reader], second: Reader | None, access: Access
+        self,
+        dtype: DType,
+        element: DType,
+        readers: list[Reader],
+        second: Reader | None,
+        access: Access,
+        *,
+        polls: bool,
     ) -> None:
         self._dtype = dtype
         self._element = element
         self._readers = readers
         self._second = second
         self._access = access
+        self._polls = polls
 
     def __call__(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update) -> list[Array]:
         """Return the old values, one array for each register."""
@@ -137,11 +145,15 @@ class _Atomic:
         words = memory.arena.data.view(self._element)
         if self._element == B128:
             return _one_by_one(wave, words, index, *sources, swaps=self._second is None)
-        before = words[index] if wave.watching else None
+        before = words[index] if wave.watching or self._polls else None
         old = apply(words, index, update, *sources)
-        if before is None or before.tobytes() != words[index].tobytes():
+        if before is None or not _same(before, words[index]) or not (wave.watching or _same(before, old)):
             wave.version += 1
         return old
+
+
+def _same(one: Array, other: Array) -> bool:
+    return one.tobytes() == other.tobytes()
 
 
 def _one_by_one(wave: Wave, words: Array, index: Array, first: Array, second: Array, *, swaps: bool) -> Array:

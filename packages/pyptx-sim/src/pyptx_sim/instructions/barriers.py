@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import SimulationError
-from pyptx_sim.extension import ASYNC
-from pyptx_sim.instructions.tensor_map import map_fence
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.barriers import PER_CTA
 from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.code import Action, Group, Terminator
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Space
     from pyptx_sim.operation import Array, Mask
 
 _LANE_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
@@ -250,34 +247,9 @@ def compile_warp_sync(operands: Operands) -> Action:
     return lambda _wave, _lanes: None
 
 
-def _init_fence(wave: Wave, lanes: Lanes) -> None:
-    """Tell of mbarriers that have been initialised. Manual: "fence.mbarrier_init"."""
-    if wave.machine.observers.active:
-        wave.machine.observers.init_fence(*lanes.by_warp())
-
-
-def _proxy_fence(opcode: tuple[str, ...]) -> Action:
-    """Order the generic and the async proxy, in one space or in both."""
-    named = [word.partition("::")[0] for word in opcode[3:]]
-    shared = any(word.startswith(("shared", "sync_restrict::shared")) for word in opcode)
-    spaces: tuple[Space, ...] = ("shared",) if shared else ("global",) if "global" in named else ("shared", "global")
-
-    def step(wave: Wave, lanes: Lanes) -> None:
-        if wave.machine.observers.active:
-            wave.machine.observers.proxy_fence(ASYNC, *lanes.by_warp(), spaces)
-
-    return step
-
-
 def compile_fence(operands: Operands) -> Action:
     """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
     opcode = operands.opcode
-    if opcode[1] == "mbarrier_init":
-        return _init_fence
-    if opcode[1:3] == ("proxy", "async") or opcode[1:3] == ("proxy", "async::generic"):
-        return _proxy_fence(opcode)
-    if opcode[1:3] == ("proxy", "tensormap::generic"):
-        return map_fence(operands)
     if opcode[0] == "membar":
         scope = next((_MEMBAR_SCOPES[word] for word in opcode[1:] if word in _MEMBAR_SCOPES), None)
     else:

@@ -27,12 +27,25 @@ def label_block(operands: Operands, name: str) -> int:
     return operands.program.label_block(found.key)
 
 
+def destinations(operands: Operands) -> tuple[int, ...]:
+    """Return the blocks that `bra` or `brx.idx` branches to, in the order of its list."""
+    if operands.opcode[0] == "bra":
+        label = operands.operands[0]
+        if not isinstance(label, Symbol | Register):
+            operands.fail("a branch needs a label")
+        return (label_block(operands, label.name),)
+    table = operands.operands[1]
+    if not isinstance(table, Symbol):
+        operands.fail("brx.idx needs the label of a .branchtargets list")
+    found = operands.find(table.name)
+    if not isinstance(found, TargetsBinding):
+        operands.fail(f"{table.name} labels no .branchtargets list")
+    return tuple(label_block(operands, name) for name in found.names)
+
+
 def compile_bra(operands: Operands, following: int) -> Terminator:
     """Branch; lanes that disagree part."""
-    label = operands.operands[0]
-    if not isinstance(label, Symbol | Register):
-        operands.fail("a branch needs a label")
-    taken = label_block(operands, label.name)
+    (taken,) = destinations(operands)
     guard = operands.guard()
     if guard is None:
         return lambda _wave, _group: taken
@@ -71,14 +84,8 @@ def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, i
 def compile_brx(operands: Operands, following: int) -> Terminator:
     """Branch to one of a list of labels by an index."""
     del following
-    index, table = operands.operands
-    if not isinstance(table, Symbol):
-        operands.fail("brx.idx needs the label of a .branchtargets list")
-    found = operands.find(table.name)
-    if not isinstance(found, TargetsBinding):
-        operands.fail(f"{table.name} labels no .branchtargets list")
-    blocks = np.array([label_block(operands, name) for name in found.names], np.int64)
-    read = operands.read(index, "u32")
+    blocks = np.array(destinations(operands), np.int64)
+    read = operands.read(operands.operands[0], "u32")
 
     def branch(wave: Wave, group: Group) -> int | None:
         # An index beyond the list is undefined behaviour; the last target takes it.

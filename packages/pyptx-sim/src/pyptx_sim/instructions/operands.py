@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from pyptx_sim.instructions.registers import Reader, Writer, read_register, writ
 from pyptx_sim.instructions.turns import acting, ending
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
+from pyptx_sim.program.flow import converges
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
     DYNAMIC_OFFSET,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program, Site
     from pyptx_sim.program.scopes import Binding, Scope
 
+_T = TypeVar("_T")
+
 # Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
@@ -63,10 +66,15 @@ class Operands:
     Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
     """
 
-    __slots__ = ("checked", "exact", "instruction", "pc", "program", "scope", "site")
+    __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
 
-    def __init__(self, program: Program, site: Site, *, checked: bool, exact: bool = False) -> None:
-        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit."""
+    def __init__(
+        self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
+    ) -> None:
+        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit.
+
+        `polls`: it is part of a polling loop.
+        """
         self.program = program
         self.site = site
         self.instruction: Instruction = site.instruction
@@ -74,6 +82,7 @@ class Operands:
         self.pc = site.pc
         self.checked = checked
         self.exact = exact
+        self.polls = polls
 
     @property
     def opcode(self) -> tuple[str, ...]:
@@ -121,16 +130,25 @@ class Operands:
     def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
         """Return what ends a block with `run`, for `Step.end`.
 
-        It runs for each warp alone. Where it returns what the warp has to wait for, it runs again once that is over,
-        so that it must not have done anything yet. The instruction stands alone in its block: its step `waits`.
+        It runs for the lanes of one warp at a time, which `Turn.threads` are. Where it returns what they have to wait
+        for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
+        in its block: its step `waits`.
         """
-        return ending(run, following)
+        return ending(run, following, together=converges(self.opcode) != "")
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""
         error = ProgramError(message)
         error.locate(self.program.where(self.pc), self.program.line(self.pc))
         raise error
+
+    def located(self, compile_it: Callable[[], _T]) -> _T:
+        """Return what `compile_it` does, and locate a ProgramError at this instruction."""
+        try:
+            return compile_it()
+        except ProgramError as error:
+            error.locate(self.program.where(self.pc), self.program.line(self.pc))
+            raise
 
     # --- names ----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.instructions.addresses import space_of, target
-from pyptx_sim.instructions.bulk_issue import locate
+from pyptx_sim.instructions.threads import locate
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.lanes import WARP, pick
 

@@ -8,20 +8,16 @@ from pyptx_sim.extension import Step
 from pyptx_sim.instructions import (
     addresses,
     async_copy,
-    async_stores,
     atomics,
     barriers,
     branches,
-    bulk_copy,
     calls,
     matrices,
     matrix_storage,
     mbarriers,
     moves,
-    multimem,
     regions,
     stack,
-    tensor_map,
     transfers,
 )
 
@@ -31,9 +27,6 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Effect
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Action
-
-
-COMPLETES: Final = "mbarrier::complete_tx::bytes"
 
 
 def _alike(opcodes: str, effect: Effect, compile_it: Callable[[Operands], Action]) -> Iterable[Step]:
@@ -55,7 +48,6 @@ def _memory() -> Iterator[Step]:
     yield Step(opcode="isspacep", effect="none", compile=addresses.compile_isspacep)
     yield Step(opcode="mapa", effect="none", compile=addresses.compile_mapa)
     yield Step(opcode="getctarank", effect="none", compile=addresses.compile_getctarank)
-    yield Step(opcode="multimem", effect="access", compile=multimem.compile_multimem)
 
 
 def _matrices() -> Iterator[Step]:
@@ -97,15 +89,6 @@ def _order() -> Iterator[Step]:
 def _async_copies() -> Iterator[Step]:
     yield Step(opcode="cp.async", effect="issue", compile=async_copy.compile_copy)
     yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_copy, signals=True)
-    yield Step(
-        opcode="cp.async.bulk", effect="issue", compile=bulk_copy.compile_cp, track=bulk_copy.track, signals=COMPLETES
-    )
-    yield Step(opcode="cp.reduce.async.bulk", effect="issue", compile=bulk_copy.compile_cp, track=bulk_copy.track)
-    yield from [
-        Step(opcode=f"{name}.async", effect="issue", compile=async_stores.compile_async_store, signals=COMPLETES)
-        for name in ("st", "red")
-    ]
-    yield Step(opcode="tensormap", effect="access", compile=tensor_map.compile_tensor_map)
 
 
 STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_async_copies())

@@ -14,13 +14,13 @@ from pyptx_sim.instructions.claims import touching
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.held import hold
 from pyptx_sim.instructions.operands import Operands
+from pyptx_sim.instructions.polling import polling_loops
 from pyptx_sim.machine.code import Action, Block, Code, Terminator
 from pyptx_sim.operation import Operation
 from pyptx_sim.program.flow import is_gate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from pyptx_sim.machine.code import PollingLoop
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import BlockRange, Program, Site
@@ -38,15 +38,18 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, any
     if not any_form:
         for site in program.sites:
             operands = Operands(program, site, checked=checked)
-            _located(operands, partial(hold, operands))
-    return tuple(_block(program, block, checked=checked, exact=exact) for block in program.blocks)
+            operands.located(partial(hold, operands))
+    loops = polling_loops(program)
+    return tuple(
+        _block(program, block, loops.get(block.index), checked=checked, exact=exact) for block in program.blocks
+    )
 
 
-def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -> Block:
+def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, checked: bool, exact: bool) -> Block:
     last = block.last - block.ends
     sites = program.sites[block.first : last]
-    given = [Operands(program, site, checked=checked, exact=exact) for site in sites]
-    meanings = [_located(operands, partial(_meaning, operands)) for operands in given]
+    given = [Operands(program, site, checked=checked, exact=exact, polls=polls is not None) for site in sites]
+    meanings = [operands.located(partial(_meaning, operands)) for operands in given]
     together = compile_batches(list(zip(given, meanings, strict=True)))
     steps = tuple(
         (operands.pc, _step(operands, meaning, together.get(operands.pc)))
@@ -56,8 +59,8 @@ def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -
     end = None
     if block.ends:
         operands = Operands(program, program.sites[last], checked=checked)
-        end = _located(operands, lambda: _end(operands, block.index + 1))
-    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.meets)
+        end = operands.located(lambda: _end(operands, block.index + 1))
+    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.meets, polls)
 
 
 def _gate(program: Program, site: Site) -> barriers.MaskGate:
@@ -66,7 +69,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
     """Return what an instruction does, around `together` where it is computed together with others."""
-    step = _located(operands, lambda: _unguarded(operands, meaning, together))
+    step = operands.located(lambda: _unguarded(operands, meaning, together))
     if "aligned" in operands.opcode:
         step = matrices.checking(operands, step)
     if is_gate(operands.opcode):
@@ -124,11 +127,3 @@ def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
 def _touching(operands: Operands, action: Action) -> Action:
     """Return what in a checked run also judges accesses to registers that asynchronous work uses."""
     return touching(operands, action) if operands.checked else action
-
-
-def _located(operands: Operands, compile_it: Callable[[], _T]) -> _T:
-    try:
-        return compile_it()
-    except ProgramError as error:
-        error.locate(operands.program.where(operands.pc), operands.program.line(operands.pc))
-        raise

@@ -96,3 +96,23 @@ def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
     cuts = np.flatnonzero(np.diff(offsets[order])) + 1
     for index in np.split(order, cuts):
         yield int(offsets[index[0]]), index
+
+
+def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
+    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 where there is no sound one."""
+    spots = np.full((lanes.height, WARP), -1, np.int64)
+    for memory, part, addresses in find(wave, lanes):
+        if memory.space != space:
+            fault(
+                wave,
+                "out-of-bounds",
+                f"an address in {memory.space} memory, {memory.describe(int(addresses.flat[0]))}, where one in {space} "
+                "memory is needed",
+                "look at the order of the operands",
+                part.count,
+            )
+            continue
+        threads = threads_at(wave, part, memory, addresses, access)
+        if threads is not None:
+            spots[threads.positions, threads.columns] = threads.offsets
+    return spots

@@ -16,18 +16,17 @@ from pyptx_sim.instructions.mbarriers import ACCESS
 from pyptx_sim.instructions.telling import tell_waited
 from pyptx_sim.instructions.threads import in_shared
 from pyptx_sim.machine.access import Access, Places
-from pyptx_sim.machine.lanes import pick, spread
+from pyptx_sim.machine.lanes import Lanes, pick, spread
 from pyptx_sim.observer import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Iterator
     from typing import Any
 
     from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
     from pyptx_sim.instructions.addresses import Target
     from pyptx_sim.instructions.registers import Reader, Writer
     from pyptx_sim.machine.code import Action, Group, Terminator
-    from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory import Memory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Touch
@@ -43,7 +42,8 @@ Masks: TypeAlias = NDArray[np.bool_]
 class Turn:
     """Some lanes that execute an instruction together: rows of warps of a wave, and a mask over their lanes.
 
-    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter.
+    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter. Among the rows may be some
+    without an active lane: `threads` leaves them out.
     """
 
     __slots__ = ("_lanes", "wave")
@@ -68,6 +68,12 @@ class Turn:
         """The active lanes in order: their warps in the wave, and lanes."""
         positions, lanes = self._lanes.active
         return self._lanes.warps(positions), lanes
+
+    def by_warp(self) -> Iterator[Turn]:
+        """Yield the turn of each warp that has an active lane."""
+        for row, mask in zip(self.rows, self.mask, strict=True):
+            if mask.any():
+                yield Turn(self.wave, Lanes(row[None], mask[None], 1, whole=False))
 
     @property
     def ctas(self) -> Integers:
@@ -102,7 +108,10 @@ class Turn:
         destination(self.wave, self._lanes, values)
 
     def narrowed(self, condition: Masks) -> Turn | None:
-        """Return the turn of those lanes for which a condition, `[rows, 32]`, holds; None if there are none."""
+        """Return the turn of those lanes for which a condition holds; None if there are none.
+
+        The condition is `[rows, 32]`, or broadcast to that.
+        """
         some = self._lanes.narrowed(condition)
         return None if some is None else Turn(self.wave, some)
 
@@ -210,6 +219,34 @@ class Turn:
             names = tuple(space.name for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
 
+    def forget(self, space: Space, address: int, size: int) -> None:
+        """Note that nothing has written `size` bytes of the memory of each row's block, from an address on."""
+        memory = self.memory(space)
+        for row in self.rows:
+            start = int(memory.flat_at(np.array([address]), row[None], np.zeros(1, np.int64))[0])
+            memory.arena.forget(start, size)
+
+    def need(self, space: Space, offsets: Integers, size: int) -> None:
+        """Report bytes that nothing has written, `size` of them at each active thread's offset in a space's arena."""
+        if self.checked:
+            access = Access("read", size)
+            access.check_initialised(self.wave, self._lanes, self.memory(space), Places(offsets, *self.places))
+
+    def release(self, key: Hashable) -> None:
+        """Leave what the lanes know and have done for whoever acquires `key` later, in the same wave.
+
+        Keys of all extensions are one table: let yours hold something that is yours, such as a `Space`.
+        """
+        if self.observed:
+            place = self.wave.place(key)
+            self.wave.machine.observers.signal(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
+
+    def acquire(self, key: Hashable) -> None:
+        """Let the lanes know what was left at `key`: all that its releases tell of happened before."""
+        if self.observed:
+            place = self.wave.place(key)
+            self.wave.machine.observers.acquire(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
+
     def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
         """Report a finding at this instruction; without a hint, the rule's is taken."""
         self.wave.machine.log.report(rule, message, self.pc, hint=hint, count=count)
@@ -224,15 +261,22 @@ def acting(run: Callable[[Turn], None]) -> Action:
     return lambda wave, lanes: run(Turn(wave, lanes))
 
 
-def ending(run: Callable[[Turn], Stall | None], following: int) -> Terminator:
-    """Return what ends a block with `run`, warp by warp: where that returns what it waits for, it runs again later."""
+def ending(run: Callable[[Turn], Stall | None], following: int, *, together: bool) -> Terminator:
+    """Return what ends a block with `run`, warp by warp: where that returns what it waits for, it runs again later.
+
+    `together`: the lanes of a warp meet there, whenever it has nothing to wait for any more.
+    """
 
     def end(wave: Wave, group: Group) -> None:
-        wave.strands.block[group.ids] = following
+        strands = wave.strands
+        strands.block[group.ids] = following
         for strand in group.ids:
-            stall = run(Turn(wave, wave.lanes_of(strand[None])))
+            lanes = Lanes(strands.warp[strand][None], strands.mask[strand][None], 1, whole=False)
+            stall = run(Turn(wave, lanes))
             if stall is not None:
-                wave.strands.block[strand] = following - 1
+                strands.block[strand] = following - 1
                 wave.stall(strand[None], stall)
+            elif together and wave.machine.observers.active:
+                wave.machine.observers.warp_sync(*lanes.by_warp(), wave.pc)
 
     return end

@@ -115,6 +115,11 @@ class Arena:
         for part in range(size // unit):
             words[index + part if part else index] = ones
 
+    def forget(self, start: int, size: int) -> None:
+        """Note that nothing has written `size` bytes from an offset on."""
+        if self.initialised is not None:
+            self.initialised[start : start + size] = 0
+
     def written(self, offsets: IntArray, size: int, *, partly: bool) -> NDArray[np.bool_] | None:
         """Return for each offset whether all `size` bytes there (`partly`: any) were written; None if untracked."""
         if self.initialised is None:

@@ -12,6 +12,7 @@ from pyptx_sim.machine.wave import Wave
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
+    from pyptx_sim.program.scopes import RegisterBinding
 
 Action: TypeAlias = Callable[[Wave, Lanes], None]
 
@@ -46,10 +47,23 @@ class Gate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PollingLoop:
+    """A loop that begins at block `entry`, and whose rounds are the same until memory changes, or a `carried` register.
+
+    Carried registers are those that a round may read as an earlier one wrote them. `together`: lanes of a warp wait for
+    each other in it.
+    """
+
+    entry: int
+    carried: tuple[RegisterBinding, ...]
+    together: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A basic block: its steps with their pcs, how it ends, and the gate in front of it.
 
-    `meets`: warps wait in front of it until their warpgroup is there.
+    `meets`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
     """
 
     index: int
@@ -59,6 +73,7 @@ class Block:
     terminator: Terminator | None
     gate: Gate | None
     meets: bool = False
+    polls: PollingLoop | None = None
 
 
 Code: TypeAlias = tuple[Block, ...]

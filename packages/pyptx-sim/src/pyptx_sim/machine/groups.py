@@ -29,10 +29,10 @@ class Groups:
 
     A thread's operations go to its group number `open`; all groups below `done` are waited for, and all below `read`
     are waited for as far as their sources go. All operations belong to groups below `issued`; the last one stands at pc
-    `issued_at`.
+    `issued_at`. Of threads that are `told`, an mbarrier hears when all of them are over.
     """
 
-    __slots__ = ("done", "issued", "issued_at", "open", "read")
+    __slots__ = ("done", "issued", "issued_at", "open", "read", "told")
 
     def __init__(self, height: int) -> None:
         """Begin with empty groups."""
@@ -42,11 +42,17 @@ class Groups:
 
         self.issued: IntArray = np.zeros((height, WARP), np.int64)
         self.issued_at: IntArray = np.zeros((height, WARP), np.int64)
+        self.told: Mask = np.zeros((height, WARP), np.bool_)
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> None:
         """Note an operation of each of some threads."""
         self.issued[warps, lanes] = self.open[warps, lanes] + 1
         self.issued_at[warps, lanes] = pc
+        self.told[warps, lanes] = False
+
+    def tell(self, warps: IntArray, lanes: IntArray) -> None:
+        """Note that an mbarrier hears when all operations so far of some threads are over."""
+        self.told[warps, lanes] = True
 
     def commit(self, warps: IntArray, masks: Mask) -> None:
         """Close the current group of each thread in `masks`, a row for each of `warps`."""

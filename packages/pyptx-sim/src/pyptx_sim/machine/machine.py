@@ -17,6 +17,7 @@ from pyptx_sim.machine.geometry import Geometry
 from pyptx_sim.machine.livelock import Watch
 from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
 from pyptx_sim.machine.observers import Observers
+from pyptx_sim.machine.polling import Polling
 from pyptx_sim.machine.scheduler import Scheduler
 from pyptx_sim.machine.unfinished import finish
 from pyptx_sim.machine.wave import Wave
@@ -179,14 +180,20 @@ class Machine:
         try:
             for _ in range(_CHAIN):
                 wave.steps += 1
+                polls = block.polls
+                if polls is not None and polls.entry == block.index:
+                    wave.part(Polling).begin(polls, group)
                 for wave.pc, step in block.steps:
                     step(wave, lanes)
                 self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
                 wave.pc = block.end
                 target = block.index + 1 if block.terminator is None else block.terminator(wave, group)
+                if target is not None:
+                    strands.block[group.ids] = target
+                if polls is not None:
+                    wave.part(Polling).end(polls, group)
                 if target is None:
                     break
-                strands.block[group.ids] = target
                 block = self.code[target]
                 if not group.whole or block.meets or (block.gate is not None and strands.diverged):
                     break  # of what waits elsewhere, or at the gate, the scheduler knows

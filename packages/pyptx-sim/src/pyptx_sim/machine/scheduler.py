@@ -34,13 +34,14 @@ class Scheduler:
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
-    __slots__ = ("_code", "_next_look", "_random", "_wave")
+    __slots__ = ("_code", "_next_look", "_polls", "_random", "_wave")
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
         """Schedule the strands of `wave` on `code`."""
         self._wave = wave
         self._code = code
         self._next_look = 0
+        self._polls = any(block.polls is not None for block in code)
         self._random = random
 
     def pick(self) -> tuple[int, Group] | None:
@@ -57,7 +58,7 @@ class Scheduler:
                 if not self._unblock(ready):
                     return None
                 continue
-            ids, block = self._choose(ready)
+            ids, block = self._choose(self._awake(ready) if self._polls else ready)
             if strands.diverged:
                 ids = self._at_gate(ids, block)
             if len(ids) and self._code[block].meets:
@@ -91,6 +92,16 @@ class Scheduler:
             return True
         mbarriers.in_vain += 1
         return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
+
+    def _awake(self, ready: IntArray) -> IntArray:
+        """Return the strands that do not poll in vain; all where there are none. The others count as having run."""
+        strands = self._wave.strands
+        parked = strands.parked[ready] == self._wave.version
+        if not parked.any() or parked.all():
+            return ready
+        strands.last_run[ready[parked]] = self._wave.steps
+        awake: IntArray = ready[~parked]
+        return awake
 
     def _choose(self, ready: IntArray) -> tuple[IntArray, int]:
         strands = self._wave.strands

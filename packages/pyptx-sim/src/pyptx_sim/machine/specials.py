@@ -95,6 +95,11 @@ def is_special(name: str) -> bool:
     return base in _SCALARS or base in _CLOCKS or base in _OWN or base[:3] == "env" or base[:2] == "pm"
 
 
+def changes(name: str) -> bool:
+    """Tell whether a special register `name` (with its `%`) has another value later on."""
+    return name[1:] in _CLOCKS
+
+
 def is_special_vector(name: str) -> bool:
     """Tell whether `name` (with its `%`) has components: `%tid` is `%tid.x`, `%tid.y`, `%tid.z` and 0."""
     return name[1:] in _VECTORS

@@ -32,7 +32,11 @@ class State(IntEnum):
     STALLED = 7  # waits for what an extension brought: `key` tells what (`Wave.stall`)
 
 
-_FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run")
+_FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
+
+# `parked` of a strand that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
+AWAKE = -1
+UNNOTED = -2
 
 
 class Strands:
@@ -40,7 +44,7 @@ class Strands:
 
     `warp` its warp; `block` the block to execute next; `mask` its lanes; `state` a State; `frame` the innermost call;
     `key` what it waits for; `site` the pc at which it waits; `value` the lanes' predicate at a reducing barrier;
-    `last_run` the step of its last execution.
+    `last_run` the step of its last execution; `parked` the version of memory for which it has polled in vain.
     """
 
     __slots__ = (*_FIELDS, "diverged")
@@ -57,6 +61,7 @@ class Strands:
         self.site: IntArray = np.full(count, -1, np.int64)
         self.value: Mask = np.zeros((count, WARP), np.bool_)
         self.last_run: IntArray = np.zeros(count, np.int64)
+        self.parked: IntArray = np.full(count, AWAKE, np.int64)
         self.diverged = False
 
     def ready(self) -> IntArray:
@@ -107,7 +112,8 @@ class Strands:
         if same.any():
             starts = np.flatnonzero(~same)
             self.mask[ids[starts]] = np.logical_or.reduceat(self.mask[ids], starts, axis=0)
-            self.last_run[ids[starts]] = np.minimum.reduceat(self.last_run[ids], starts)
+            for oldest in (self.last_run, self.parked):
+                oldest[ids[starts]] = np.minimum.reduceat(oldest[ids], starts)
             ids = ids[starts]
         self._keep(ids)
 

@@ -16,7 +16,7 @@ from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from pyptx_sim.extension import GroupKind, Space, Stall
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
+_FIRST_PLACE = -(1 << 40)  # below those of barriers
 
 
 class Wave:
@@ -42,6 +43,7 @@ class Wave:
 
     __slots__ = (
         "_parts",
+        "_places",
         "_stalls",
         "barriers",
         "clusters",
@@ -93,6 +95,7 @@ class Wave:
         self.groups: dict[GroupKind, Groups] = {}
         self._parts: dict[Callable[[Wave], object], object] = {}
         self._stalls: list[Stall] = []
+        self._places: dict[Hashable, int] = {}
         self.endings: list[Callable[[], None]] = []
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
@@ -105,11 +108,8 @@ class Wave:
         # What the rank of its CTA adds to a shared address.
         clustered = machine.launch.cluster_size > 1
         self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
-        self.pc = 0
-        self.steps = 0
-        self.version = 0
+        self.pc = self.steps = self.version = self.progress = 0
         self.watching = self.exited = False
-        self.progress = 0
 
     def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
         """Report the active lanes that read a register which they never wrote."""
@@ -175,6 +175,10 @@ class Wave:
         if known is None:
             known = self.groups[kind] = Groups(self.height)
         return known
+
+    def place(self, key: Hashable) -> int:
+        """Return what observers call something at which lanes leave what they know for others: no mbarrier's place."""
+        return _FIRST_PLACE - self._places.setdefault(key, len(self._places))
 
     def memory(self, space: Space) -> Memory:
         """Return a memory that an extension brings."""

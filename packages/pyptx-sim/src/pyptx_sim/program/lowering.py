@@ -210,7 +210,7 @@ def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
 def _registers(entry: Function) -> int | None:
     """Return how many registers ptxas lets each thread have; None where nothing in the header says so.
 
-    ptxas 13.0 gives a kernel that deals in registers as many as the block's directives allow, and drops `setmaxnreg`
+    ptxas 13.0 gives a kernel that deals in registers as many as the block's directives allow, and drops the deals
     (C7508) where `.maxnreg` is absent, and `.minnctapersm` with the threads of a block.
     """
     asked = _extent(entry, "maxnreg")

@@ -67,6 +67,8 @@ def _blend(operands: Operands) -> Action:
             found.append(located[1])
         warps, lanes = turn.threads
         d, a, b = found
+        for at in (a, b):
+            turn.need(VAULT, at, LINE)
         numbers = turn.join(BLENDS)
         item = Products(
             wave=turn.wave, pc=turn.pc, warps=warps, lanes=lanes, group=BLENDS, numbers=numbers, d=d, a=a, b=b

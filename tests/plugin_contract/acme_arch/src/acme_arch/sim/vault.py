@@ -70,10 +70,12 @@ def _alloc(operands: Operands, following: int) -> Terminator:
     destination = operands.destination("d", "b32")
 
     def alloc(turn: Turn) -> Stall | None:
-        lines = turn.part(Lines)
-        address = lines.take(int(turn.ctas[0]), turn.pc)
+        lines, cta = turn.part(Lines), int(turn.ctas[0])
+        address = lines.take(cta, turn.pc)
         if address is None:
             return lines
+        turn.acquire((VAULT, cta, address))
+        turn.forget(VAULT, address, LINE)
         turn.write(destination, np.full((1, 1), address, np.uint32))
         return None
 
@@ -84,11 +86,12 @@ def _free(operands: Operands) -> Action:
     source = operands.source("a", "u32")
 
     def free(turn: Turn) -> None:
-        lines, addresses = turn.part(Lines), turn.read(source)
-        for row, cta in enumerate(turn.ctas.tolist()):
-            address = int(addresses[row, int(turn.mask[row].argmax())])
-            if turn.mask[row].any() and not lines.give_back(cta, address):
-                turn.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
+        lines = turn.part(Lines)
+        for one in turn.by_warp():
+            cta, address = int(one.ctas[0]), int(one.read(source)[0, int(one.mask[0].argmax())])
+            one.release((VAULT, cta, address))
+            if not lines.give_back(cta, address):
+                one.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
 
     return operands.action(free)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pyptx_arch_hopper.sim.tma import bulk_copy
 from pyptx_ir.syntax import evolve
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions import atomics, bulk_copy, transfers
+from pyptx_sim.extension import Step
+from pyptx_sim.instructions import atomics, transfers
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.atomics import UPDATES
 
@@ -41,3 +43,6 @@ def compile_multimem(operands: Operands) -> Action:
     instruction = evolve(operands.instruction, opcode=(name, *words))
     site = replace(operands.site, instruction=instruction)
     return compile_it(Operands(operands.program, site, checked=operands.checked, exact=operands.exact))
+
+
+STEPS: Final = (Step(opcode="multimem", effect="access", compile=compile_multimem),)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
+from pyptx_arch_hopper.sim.tma.bulk import Elements
+from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE
 from pyptx_ir.syntax.operands import Address, TensorAddress, Vector
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.atomics import update_of
-from pyptx_sim.instructions.bulk_issue import Bulk, aims, locate
 from pyptx_sim.instructions.mbarriers import ACCESS
-from pyptx_sim.instructions.threads import threads_at
+from pyptx_sim.instructions.threads import locate, threads_at
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.atomics import UPDATES
-from pyptx_sim.machine.boxes import Descriptor, decode, dtype_of_unit
-from pyptx_sim.machine.bulk import Elements
 from pyptx_sim.machine.lanes import pick
-from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:

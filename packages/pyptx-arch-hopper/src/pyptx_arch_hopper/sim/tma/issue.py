@@ -7,43 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from pyptx_sim.instructions.telling import tell_bulk
-from pyptx_sim.instructions.threads import threads_at
-from pyptx_sim.machine.access import fault
-from pyptx_sim.machine.bulk import BulkCopy
+from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
+from pyptx_arch_hopper.sim.tma.telling import tell_bulk
 from pyptx_sim.machine.groups import BULK
-from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
+    from pyptx_arch_hopper.sim.tma.bulk import Convert, Elements
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.instructions.addresses import Target
-    from pyptx_sim.machine.access import Access
     from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.bulk import Convert, Elements
-    from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import SharedMemory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
-
-
-def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
-    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 where there is no sound one."""
-    spots = np.full((lanes.height, WARP), -1, np.int64)
-    for memory, part, addresses in find(wave, lanes):
-        if memory.space != space:
-            fault(
-                wave,
-                "out-of-bounds",
-                f"an address in {memory.space} memory, {memory.describe(int(addresses.flat[0]))}, where one in {space} "
-                "memory is needed",
-                "look at the order of the operands",
-                part.count,
-            )
-            continue
-        threads = threads_at(wave, part, memory, addresses, access)
-        if threads is not None:
-            spots[threads.positions, threads.columns] = threads.offsets
-    return spots
 
 
 def aims(wave: Wave, warp: int, mask: int | None) -> tuple[int, ...]:

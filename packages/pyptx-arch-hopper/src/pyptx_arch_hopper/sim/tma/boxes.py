@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.tensor_maps import FILLS, Record, unpack
+from pyptx_arch_hopper.sim.tma.maps import FILLS, Record, unpack
 from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.semantics.numerics.subnormals import flushed
 from pyptx_sim.types import SIXTEEN

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.tma import tensor_copy
+from pyptx_arch_hopper.sim.tma.bulk import Elements
+from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions import async_copy, tensor_copy
+from pyptx_sim.extension import Step
+from pyptx_sim.instructions import async_copy
 from pyptx_sim.instructions.addresses import SPACES, target
 from pyptx_sim.instructions.atomics import update_of
-from pyptx_sim.instructions.bulk_issue import Bulk, aims, locate
 from pyptx_sim.instructions.mbarriers import ACCESS
+from pyptx_sim.instructions.threads import locate
 from pyptx_sim.instructions.transfers import compile_hint
 from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.bulk import Elements
 from pyptx_sim.machine.groups import BULK
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.types import SIXTEEN, dtype_of
@@ -45,10 +48,8 @@ class _Given(NamedTuple):
 
 
 def compile_cp(operands: Operands) -> Action:
-    """Compile everything that begins with `cp`."""
+    """Compile bulk copies, and what orders them."""
     opcode = operands.opcode
-    if "bulk" not in opcode:
-        return async_copy.compile_copy(operands)
     if "commit_group" in opcode:
         return async_copy.commit(BULK)
     if "wait_group" in opcode:
@@ -204,3 +205,11 @@ def track(opcode: tuple[str, ...]) -> str:
     into = next((word for word in opcode if word.startswith(("shared", "global"))), "global")
     does = "reductions" if opcode[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
     return f"TMA {does}" if "tensor" in opcode else f"bulk {does}"
+
+
+STEPS: Final = (
+    Step(
+        opcode="cp.async.bulk", effect="issue", compile=compile_cp, signals="mbarrier::complete_tx::bytes", track=track
+    ),
+    Step(opcode="cp.reduce.async.bulk", effect="issue", compile=compile_cp, track=track),
+)

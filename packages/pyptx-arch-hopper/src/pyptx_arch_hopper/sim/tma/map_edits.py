@@ -6,16 +6,17 @@ Manual: "tensormap.replace", "tensormap.cp_fenceproxy".
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
@@ -181,3 +182,9 @@ def map_fence(operands: Operands) -> Action:
 def _release(wave: Wave, lanes: Lanes) -> None:
     if wave.machine.observers.active:
         wave.machine.observers.map_released(*lanes.by_warp())
+
+
+STEPS: Final = (
+    Step(opcode="tensormap", effect="access", compile=compile_tensor_map),
+    Step(opcode="fence.proxy.tensormap::generic", effect="order", compile=map_fence),
+)

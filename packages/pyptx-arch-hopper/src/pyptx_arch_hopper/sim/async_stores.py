@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.remote_stores import RemoteStores
 from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.extension import Step
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.mbarriers import ACCESS
-from pyptx_sim.instructions.telling import tell_stores
+from pyptx_sim.instructions.telling import tell
 from pyptx_sim.instructions.threads import in_shared
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.atomics import UPDATES
-from pyptx_sim.machine.lanes import WARP, pick
-from pyptx_sim.machine.remote_stores import RemoteStores
+from pyptx_sim.machine.lanes import WARP, by_warp, pick
+from pyptx_sim.observer import Touch
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
@@ -53,6 +55,31 @@ def compile_async_store(operands: Operands) -> Action:
             stores = RemoteStores(wave, wave.pc, threads.warps, threads.columns, threads.offsets, told, values, update)
             ticket = wave.engine.issue(stores)
             if wave.machine.observers.active:
-                tell_stores(wave, stores, size, ticket)
+                _tell(wave, stores, size, ticket)
 
     return step
+
+
+def _tell(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:
+    """Tell of stores to the cluster's shared memory."""
+    everyone = np.arange(len(stores))
+    for place in np.unique(stores.barriers).tolist():
+        here = stores.barriers == place
+        wave.machine.observers.barrier_used(place, *by_warp(stores.warps[here], stores.lanes[here]), wave.pc)
+    touch = Touch(
+        "shared",
+        writes=True,
+        offsets=stores.targets,
+        size=size,
+        owners=everyone,
+        barriers=stores.barriers,
+        atomic=stores.update is not None,
+    )
+    nothing = np.zeros(len(stores), np.int64)
+    tell(wave, ticket, None, (stores.warps, stores.lanes, nothing), (touch,))
+
+
+STEPS: Final = tuple(
+    Step(opcode=opcode, effect="issue", compile=compile_async_store, signals="mbarrier::complete_tx::bytes")
+    for opcode in ("st.async", "red.async")
+)

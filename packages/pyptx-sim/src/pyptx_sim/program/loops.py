@@ -1,0 +1,81 @@
+"""The innermost loops of a function's control flow graph."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    Edges = Mapping[int, frozenset[int]]
+
+
+def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
+    """Yield the innermost natural loops of a function that begins at block `first`: the blocks of each, in flow order.
+
+    A natural loop has one entry, the first of its blocks; in an innermost one every cycle goes through it.
+    `successors` has an item for each block of the function.
+    """
+    predecessors: dict[int, set[int]] = {block: set() for block in successors}
+    for block, following in successors.items():
+        for each in following:
+            predecessors[each].add(block)
+    pending = [frozenset(successors)]
+    while pending:
+        for part in _cyclic_parts(successors, pending.pop()):
+            entries = {block for block in part if block == first or not predecessors[block] <= part}
+            within = {block: () if block in entries else predecessors[block] & part for block in part}
+            order = _flow_order(within)
+            if order is None:
+                pending.append(part - entries if entries else frozenset())  # without an entry nothing reaches it
+            elif len(entries) == 1:
+                yield order
+
+
+def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] | None:
+    """Return blocks so that each stands behind its predecessors, None where there is a cycle."""
+    try:
+        return tuple(TopologicalSorter(predecessors).static_order())
+    except CycleError:
+        return None
+
+
+def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
+    """Yield the strongly connected parts of the graph on `blocks` that have a cycle (Tarjan's algorithm)."""
+    number: dict[int, int] = {}
+    lowest: dict[int, int] = {}  # of the blocks on the stack: the lowest number among those that it is known to reach
+    stack: list[int] = []
+    for root in sorted(blocks):
+        path = [] if root in number else [(root, iter(successors[root] & blocks))]
+        while path:
+            block, following = path[-1]
+            if block not in number:
+                number[block] = lowest[block] = len(number)
+                stack.append(block)
+            each = next((each for each in following if each not in number or each in lowest), None)
+            if each is not None and each not in number:
+                path.append((each, iter(successors[each] & blocks)))
+                continue
+            if each is not None:
+                lowest[block] = min(lowest[block], number[each])
+                continue
+            path.pop()
+            if path:
+                above = path[-1][0]
+                lowest[above] = min(lowest[above], lowest[block])
+            if lowest[block] < number[block]:
+                continue
+            part = _taken(stack, block)
+            for done in part:
+                del lowest[done]
+            if len(part) > 1 or block in successors[block]:
+                yield part
+
+
+def _taken(stack: list[int], last: int) -> frozenset[int]:
+    """Take off a stack what lies on it down to `last`."""
+    taken: set[int] = set()
+    while last not in taken:
+        taken.add(stack.pop())
+    return frozenset(taken)

@@ -1,0 +1,179 @@
+"""A third party's memory, asynchronous engine, proxy, rules and mutation in the simulator: right, and watched over.
+
+acme_1's blocks have a vault of 64 lines, which their warps take and give back, and a blender that multiplies matrices
+there in its own time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
+
+HEAD = """
+.version 8.5
+.target acme_1
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .pred %p<4>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<6>;
+.shared .align 8 .b64 bar;
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+"""
+# Two matrices of 4 x 4 words, thread i's word i and i + 1, are put into lines of the vault, and multiplied.
+PUT = """
+acme.alloc.b32 %r2;
+acme.alloc.b32 %r3;
+acme.alloc.b32 %r4;
+and.b32 %r11, %r1, 31;
+setp.lt.u32 %p1, %r11, 16;
+shl.b32 %r5, %r11, 2;
+add.u32 %r6, %r2, %r5;
+add.u32 %r7, %r3, %r5;
+@%p1 acme.put.b32 [%r6], %r11;
+add.u32 %r8, %r11, 1;
+@%p1 acme.put.b32 [%r7], %r8;
+"""
+FENCE = "acme.fence;\n"
+MEET = "bar.warp.sync -1;\n"
+BLEND = "setp.eq.u32 %p2, %r11, 0;\n@%p2 acme.blend.b32 [%r4], [%r2], [%r3];\n"
+WAIT = "@%p2 acme.wait;\n"
+GET = """
+add.u32 %r9, %r4, %r5;
+@!%p1 bra DONE;
+acme.get.b32 %r10, [%r9];
+shr.u32 %r12, %r1, 5;
+mad.lo.u32 %r12, %r12, 16, %r11;
+mul.wide.u32 %rd2, %r12, 4;
+add.u64 %rd3, %rd1, %rd2;
+st.global.u32 [%rd3], %r10;
+DONE:
+"""
+FREE = "acme.free.b32 %r2;\nacme.free.b32 %r3;\nacme.free.b32 %r4;\n"
+END = "ret;\n}\n"
+KERNEL = HEAD + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE + END
+# The same, told to an mbarrier.
+TOLD = KERNEL.replace(
+    WAIT,
+    """@%p2 mbarrier.init.shared.b64 [bar], 1;
+@%p2 acme.commit.shared.b64 [bar];
+bar.warp.sync -1;
+WAITS:
+mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+@!%p3 bra WAITS;
+""",
+)
+SCRIPT = """
+import numpy as np
+from pyptx_sim import run
+
+def go(text, warps=1, **options):
+    out = np.zeros((warps, 4, 4), np.int32)
+    result = run(text, grid=1, block=32 * warps, args=[out], **options)
+    return out, result.findings
+
+a = np.arange(16).reshape(4, 4)
+"""
+SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "late=True")
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, TOLD], ids=["waited for", "told to an mbarrier"])
+def test_its_engine_multiplies_right_whatever_the_schedule(run: Run, kernel: str) -> None:
+    calls = "\n".join(
+        f"out, found = go(TEXT, {options})\nassert (out == a @ (a + 1)).all() and not found, (out, found)"
+        for options in SCHEDULES
+    )
+    run(f"{SCRIPT}TEXT = {kernel!r}\n{calls}")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rules"),
+    [
+        (KERNEL.replace(FENCE, ""), ["missing-acme-fence"]),
+        (KERNEL.replace(FENCE + MEET, FENCE), ["lane-race"]),
+        (KERNEL.replace(WAIT, ""), ["read-before-wait", "uninitialised-memory", "unfinished-blend"]),
+        (KERNEL.replace("acme.free.b32 %r4;\n", ""), ["vault-leak"]),
+        (KERNEL.replace(FREE, FREE + "acme.free.b32 %r3;\n"), ["vault-owner"]),
+        (KERNEL.replace("add.u32 %r9, %r4, %r5;", "add.u32 %r9, %r5, 4096;"), ["out-of-bounds"]),
+        (KERNEL.replace("@%p1 acme.put.b32 [%r7], %r8;", ""), ["uninitialised-memory"]),
+    ],
+)
+def test_each_fault_with_it_has_its_rule(run: Run, kernel: str, rules: list[str]) -> None:
+    printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, late=True)[1]}} ))")
+    assert set(json.loads(printed.replace("'", '"'))) >= set(rules), printed
+
+
+def test_two_warps_race_in_its_memory(run: Run) -> None:
+    kernel = HEAD + "mov.u32 %r2, 0;\nacme.put.b32 [%r2], %r1;\n" + END
+    printed = run(f"{SCRIPT}print(*[str(f) for f in go({kernel!r}, warps=2)[1]], sep='\\n')")
+    assert "vault-race" in printed
+    assert "line 0 +0" in printed
+    assert "let the warps of the block meet" in printed
+
+
+def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
+    calls = "\n".join(
+        f"out, found = go(TEXT, warps=30, {options})\nassert (out == a @ (a + 1)).all() and not found, (out, found)"
+        for options in SCHEDULES
+    )
+    text = HEAD + "acme.alloc.b32 %r13;\n" + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE
+    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are wanted, and there are 64
+    printed = run(
+        f"{SCRIPT}text = {text + 'bar.sync 0;' + chr(10) + 'acme.free.b32 %r13;' + chr(10) + END!r}\n"
+        "print(*go(text.replace('acme.free.b32 %r2;', 'bar.sync 0;'), warps=30)[1], sep='\\n')"
+    )
+    assert "deadlock" in printed
+    assert "waits for a line of the vault: all 64 are taken" in printed
+    assert "hint: let others give lines back first, or take fewer" in printed
+
+
+def test_its_mutation_is_planted_and_found(run: Run) -> None:
+    script = f"""
+from pyptx_ir.syntax import parse
+from pyptx_sim.mutations import mutants, mutations
+(fence,) = [each for each in mutations() if each.name == "drop an acme fence"]
+(mutant,) = mutants(parse({KERNEL!r}), [fence])
+print(sorted({{f.rule for f in go(mutant.module)[1]}}))
+"""
+    assert "missing-acme-fence" in run(SCRIPT + script)
+
+
+def test_its_work_has_a_row_of_the_timeline(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    run(f"{SCRIPT}go({KERNEL!r}, trace={str(trace)!r})")
+    events = json.loads(trace.read_text(encoding="utf-8"))
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    names = {event["args"]["name"] for event in events if event.get("name") == "thread_name"}
+    assert any("the blender" in name for name in names), names
+
+
+def test_its_operand_kind_is_checked(run: Run) -> None:
+    script = f"""
+from pyptx_sim.errors import UnknownForm
+try:
+    go({KERNEL.replace("acme.get.b32 %r10, [%r9];", "acme.get.b32 %r10, [%rd1];")!r})
+except UnknownForm as error:
+    print(error)
+"""
+    assert "must be an address in the vault, in a 32-bit register" in run(SCRIPT + script)
+
+
+def test_blocks_that_end_early_leave_the_others_their_own_memory(run: Run) -> None:
+    early = "mov.u32 %r14, %ctaid.x;\nsetp.eq.u32 %p3, %r14, 0;\n@%p3 ret;\n"
+    kernel = KERNEL.replace(PUT, early + PUT)
+    script = f"""
+for options in ({", ".join(f"dict({options})" for options in SCHEDULES)},):
+    out = np.zeros((1, 4, 4), np.int32)
+    found = run({kernel!r}, grid=2, block=32, args=[out], **options).findings
+    assert (out == a @ (a + 1)).all() and not found, (options, out, found)
+"""
+    run(SCRIPT + script)
