@@ -133,7 +133,8 @@ def code(text: str) -> list[str]:
 def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
     made = 0
     for path, text in some(folder, 5):
-        if refused(path) or len(text) > 30_000:
+        # Where ptxas does not optimise, registers, and what it moves between them, depend on their names.
+        if refused(path) or len(text) > 30_000 or ".debug." in path.name:
             continue
         try:
             expected = code(text)

@@ -19,8 +19,8 @@ from tools.shares import FULL, full
 from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Function
 from pyptx_sim.errors import MissingSemantics, ProgramError
-from pyptx_sim.instructions.operands import Operands
-from pyptx_sim.instructions.table import _end, _meaning, _step
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.compiling.table import _end, _meaning, _step
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.program.params import instructions_of
 

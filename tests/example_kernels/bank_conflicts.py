@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim import simulator
-from pyptx_sim.machine.groups import COPY
+from pyptx_sim.machine.asynchrony.groups import COPY
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:

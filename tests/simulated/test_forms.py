@@ -19,7 +19,7 @@ from pyptx_ir.syntax import parse, parse_instruction
 from pyptx_ir.toolchain.finder import find_tool
 from pyptx_sim import run
 from pyptx_sim.errors import MissingSemantics, ProgramError, SimulationError
-from pyptx_sim.instructions.table import compile_program
+from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.program.lowering import lower
 
 from .forms import THREADS, arguments_of, kernel_of, legal_forms, rows_of

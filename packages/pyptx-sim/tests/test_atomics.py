@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pyptx_sim.machine.atomics import UPDATES, apply
+from pyptx_sim.machine.memory.atomics import UPDATES, apply
 
 from .ptx_text import execute, words
 

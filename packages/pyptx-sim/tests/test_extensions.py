@@ -17,7 +17,7 @@ from pyptx_sim.extension import VERSION, Extension, Step, extensions, meaning_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
 

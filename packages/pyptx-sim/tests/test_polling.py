@@ -10,8 +10,8 @@ import pytest
 
 from pyptx_ir.syntax import parse
 from pyptx_sim import run
-from pyptx_sim.instructions import table
-from pyptx_sim.instructions.polling import polling_loops
+from pyptx_sim.instructions.compiling import table
+from pyptx_sim.instructions.compiling.polling import polling_loops
 from pyptx_sim.program.lowering import lower
 
 from .ptx_text import execute, module

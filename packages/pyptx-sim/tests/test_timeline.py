@@ -17,8 +17,8 @@ from pyptx_ir.plugins.rows import Frame, TensorMap
 from pyptx_ir.syntax import parse
 from pyptx_sim import Mapped, run
 from pyptx_sim.errors import Deadlock, KernelTrap, LaunchError, MemoryFault, SimulationError, StepLimitExceeded
-from pyptx_sim.instructions.table import compile_program
-from pyptx_sim.machine.engine import Engine
+from pyptx_sim.instructions.compiling.table import compile_program
+from pyptx_sim.machine.asynchrony.engine import Engine
 from pyptx_sim.machine.machine import Machine
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.timeline import model, recording

@@ -80,7 +80,7 @@ def said(what: str) -> None:
 @lru_cache(maxsize=256)
 def _compiled(text: str, entry: str) -> tuple[Any, Any]:
     from pyptx_ir.syntax import parse
-    from pyptx_sim.instructions.table import compile_program
+    from pyptx_sim.instructions.compiling.table import compile_program
     from pyptx_sim.program.lowering import lower
 
     program = lower(parse(text), entry)
@@ -95,7 +95,7 @@ class Simulator:
         import numpy as np
 
         from pyptx_sim.machine import specials
-        from pyptx_sim.machine.arena import Arena
+        from pyptx_sim.machine.memory.arena import Arena
         from pyptx_sim.program.windows import GLOBAL_WINDOW
 
         self._driver = driver
@@ -131,9 +131,9 @@ class Simulator:
 
     def _memories(self, program: Any, request: Any) -> tuple[dict[str, Any], Any]:
         from pyptx_sim.arguments import _bank, _fill, _flat, _named
-        from pyptx_sim.machine.buffers import Buffers
-        from pyptx_sim.machine.heap import Heap
-        from pyptx_sim.machine.memory import FlatMemory
+        from pyptx_sim.machine.memory.buffers import Buffers
+        from pyptx_sim.machine.memory.heap import Heap
+        from pyptx_sim.machine.memory.spaces import FlatMemory
 
         variables = self._variables.get((request.library, request.entry.decode()))
         _fill(self._arena, 0, program.globals.data if variables is None else variables)
@@ -150,7 +150,7 @@ class Simulator:
 
     def _live(self, context: int) -> list[Any]:
         """Return what a context's kernels reach, anew only if it has changed."""
-        from pyptx_sim.machine.buffers import Buffer
+        from pyptx_sim.machine.memory.buffers import Buffer
 
         asked = (self._driver.null_driver_allocations_version(), context)
         if asked != self._known:

@@ -10,10 +10,10 @@ import numpy as np
 
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import descriptor_of
-from pyptx_sim.machine.arena import Arena
-from pyptx_sim.machine.buffers import Buffer, Buffers
-from pyptx_sim.machine.heap import Heap
-from pyptx_sim.machine.memory import FlatMemory
+from pyptx_sim.machine.memory.arena import Arena
+from pyptx_sim.machine.memory.buffers import Buffer, Buffers
+from pyptx_sim.machine.memory.heap import Heap
+from pyptx_sim.machine.memory.spaces import FlatMemory
 from pyptx_sim.program.constants import encode
 from pyptx_sim.program.images import RED_ZONE
 from pyptx_sim.program.layout import aligned

@@ -11,7 +11,7 @@ from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import FindingLog
-from pyptx_sim.instructions.table import compile_program
+from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.limits import check_seed, launch_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
     from pyptx_sim.extension import Rule
-    from pyptx_sim.machine.code import Code
+    from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.observer import ObserverFactory
     from pyptx_sim.program.program import Program
 

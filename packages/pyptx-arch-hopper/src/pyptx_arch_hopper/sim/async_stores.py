@@ -9,20 +9,20 @@ import numpy as np
 from pyptx_arch_hopper.sim.remote_stores import RemoteStores
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.addresses import space_of, target
-from pyptx_sim.instructions.mbarriers import ACCESS
-from pyptx_sim.instructions.telling import tell
-from pyptx_sim.instructions.threads import in_shared
-from pyptx_sim.machine.access import Access, Places
-from pyptx_sim.machine.atomics import UPDATES
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.notify import tell
+from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
+from pyptx_sim.instructions.synchronization.threads import in_shared
 from pyptx_sim.machine.lanes import WARP, by_warp, pick
+from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.machine.memory.atomics import UPDATES
 from pyptx_sim.observer import Touch
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
 
 

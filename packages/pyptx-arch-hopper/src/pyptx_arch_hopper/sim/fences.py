@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from pyptx_sim.extension import ASYNC, Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
 

@@ -14,14 +14,14 @@ from pyptx_arch_hopper.sim.tma import bulk_copy
 from pyptx_ir.syntax import evolve
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions import atomics, transfers
-from pyptx_sim.instructions.operands import Operands
-from pyptx_sim.machine.atomics import UPDATES
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.memory import atomics, transfers
+from pyptx_sim.machine.memory.atomics import UPDATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.machine.scheduling.code import Action
 
 # The instruction that does the same at one place.
 _ALIKE: Final[dict[str, tuple[str, Callable[[Operands], Action]]]] = {

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.atomics import apply
+from pyptx_sim.machine.memory.atomics import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.groups import Groups
+    from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 

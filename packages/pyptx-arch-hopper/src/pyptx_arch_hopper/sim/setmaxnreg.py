@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.register_pool import pool_of
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.barriers import compile_gate
+from pyptx_sim.instructions.synchronization.barriers import compile_gate
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Group, Terminator
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.scheduling.code import Group, Terminator
     from pyptx_sim.machine.wave import Wave
 
 _FEWEST, _MOST, _STEP = 24, 256, 8

@@ -118,7 +118,7 @@ class Plugins:
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds of operands that rows may name; those of a plugin that did not load, only its rows name."""
+        """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
         return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
 
     def fragments(self) -> tuple[Fragments, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_sim.checks.races import RaceChecker
+from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.extension import Rule
 
 RULES: Final = (

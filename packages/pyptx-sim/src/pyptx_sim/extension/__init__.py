@@ -31,10 +31,10 @@ from pyptx_sim.observer import Observer, Touch, Work
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.operands import Operands as Operands
-    from pyptx_sim.instructions.turns import Turn as Turn
-    from pyptx_sim.machine.code import Action as Action
-    from pyptx_sim.machine.code import Terminator as Terminator
+    from pyptx_sim.instructions.compiling.operands import Operands as Operands
+    from pyptx_sim.instructions.compiling.turns import Turn as Turn
+    from pyptx_sim.machine.scheduling.code import Action as Action
+    from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.wave import Wave as Wave
 
 __all__ = [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.extension.group import GroupKind
-    from pyptx_sim.machine.groups import Groups
+    from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
 
 __all__ = ["AsyncItem"]

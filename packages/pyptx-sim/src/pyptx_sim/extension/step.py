@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Action, Terminator
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Terminator
     from pyptx_sim.machine.wave import Wave
 
 __all__ = ["Claims", "Converges", "Effect", "Judge", "Step"]

@@ -8,18 +8,18 @@ import numpy as np
 
 from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
-from pyptx_sim.machine.arena import Arena
-from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
-from pyptx_sim.machine.deadlock import describe_deadlock
-from pyptx_sim.machine.engine import Engine
-from pyptx_sim.machine.frames import Frames
+from pyptx_sim.machine.asynchrony.engine import Engine
+from pyptx_sim.machine.barriers.barriers import Barriers, ClusterBarriers
 from pyptx_sim.machine.geometry import Geometry
-from pyptx_sim.machine.livelock import Watch
-from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
+from pyptx_sim.machine.memory.arena import Arena
+from pyptx_sim.machine.memory.frames import Frames
+from pyptx_sim.machine.memory.spaces import FlatMemory, LocalMemory, SharedMemory
 from pyptx_sim.machine.observers import Observers
-from pyptx_sim.machine.polling import Polling
-from pyptx_sim.machine.scheduler import Scheduler
-from pyptx_sim.machine.unfinished import finish
+from pyptx_sim.machine.reports.deadlock import describe_deadlock
+from pyptx_sim.machine.reports.unfinished import finish
+from pyptx_sim.machine.scheduling.livelock import Watch
+from pyptx_sim.machine.scheduling.polling import Polling
+from pyptx_sim.machine.scheduling.scheduler import Scheduler
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.findings import FindingLog
-    from pyptx_sim.machine.code import Block, Code, Group
-    from pyptx_sim.machine.engine import Timing
+    from pyptx_sim.machine.asynchrony.engine import Timing
     from pyptx_sim.machine.geometry import Launch
-    from pyptx_sim.machine.heap import Heap
-    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.machine.memory.heap import Heap
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.scheduling.code import Block, Code, Group
     from pyptx_sim.observer import Space
     from pyptx_sim.program.program import Program
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from pyptx_sim.machine.groups import Groups
+from pyptx_sim.machine.asynchrony.groups import Groups
+from pyptx_sim.machine.barriers.mbarriers import Mbarriers
 from pyptx_sim.machine.lanes import WARP, Lanes
-from pyptx_sim.machine.mbarriers import Mbarriers
-from pyptx_sim.machine.memory import BlockMemory
+from pyptx_sim.machine.memory.spaces import BlockMemory
+from pyptx_sim.machine.scheduling.strands import State, Strands
 from pyptx_sim.machine.specials import Specials
-from pyptx_sim.machine.strands import State, Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from pyptx_sim.extension import GroupKind, Space, Stall
-    from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
-    from pyptx_sim.machine.engine import Engine
-    from pyptx_sim.machine.frames import Frames
+    from pyptx_sim.machine.asynchrony.engine import Engine
+    from pyptx_sim.machine.barriers.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.geometry import Geometry
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.machine.memory.frames import Frames
+    from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")

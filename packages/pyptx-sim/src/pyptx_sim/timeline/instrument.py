@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_sim.findings import FindingLog
-from pyptx_sim.machine.engine import Engine
+from pyptx_sim.machine.asynchrony.engine import Engine
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from pyptx_sim.machine.code import Action, Block, Code, Group, Terminator
-    from pyptx_sim.machine.engine import Item, Timing
+    from pyptx_sim.machine.asynchrony.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.recorder import Recorder

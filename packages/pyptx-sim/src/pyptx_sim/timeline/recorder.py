@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_sim.observer import Observer
-from pyptx_sim.timeline.flights import Flights
+from pyptx_sim.timeline.async_spans import Flights
+from pyptx_sim.timeline.compact import squeeze
 from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
-from pyptx_sim.timeline.squeeze import squeeze
-from pyptx_sim.timeline.strips import Strips
+from pyptx_sim.timeline.warp_tracks import Strips
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.code import Block
-    from pyptx_sim.machine.engine import Item
+    from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Block
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Masks, Offsets, Work
     from pyptx_sim.operation import Mask

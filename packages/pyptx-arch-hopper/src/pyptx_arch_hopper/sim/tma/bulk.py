@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.machine.atomics import apply
+from pyptx_sim.machine.memory.atomics import apply
 from pyptx_sim.operation import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.arena import Arena
-    from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.groups import Groups
+    from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.memory.arena import Arena
+    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.types import DType

@@ -11,26 +11,26 @@ from pyptx_arch_hopper.sim.tma.bulk import Elements
 from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions import async_copy
-from pyptx_sim.instructions.addresses import SPACES, target
-from pyptx_sim.instructions.atomics import update_of
-from pyptx_sim.instructions.mbarriers import ACCESS
-from pyptx_sim.instructions.threads import locate
-from pyptx_sim.instructions.transfers import compile_hint
-from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.groups import BULK
+from pyptx_sim.instructions.memory.addresses import SPACES, target
+from pyptx_sim.instructions.memory.atomics import update_of
+from pyptx_sim.instructions.memory.transfers import compile_hint
+from pyptx_sim.instructions.synchronization import async_copy
+from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
+from pyptx_sim.instructions.synchronization.threads import locate
+from pyptx_sim.machine.asynchrony.groups import BULK
 from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.types import SIXTEEN, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.machine.memory.atomics import Update
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.types import DType

@@ -9,13 +9,13 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
 from pyptx_arch_hopper.sim.tma.telling import tell_bulk
-from pyptx_sim.machine.groups import BULK
+from pyptx_sim.machine.asynchrony.groups import BULK
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Convert, Elements
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.memory import SharedMemory
+    from pyptx_sim.machine.memory.atomics import Update
+    from pyptx_sim.machine.memory.spaces import SharedMemory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 

@@ -13,19 +13,19 @@ import numpy as np
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.addresses import target
-from pyptx_sim.instructions.threads import threads_at
-from pyptx_sim.machine.access import Access, Places
+from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.synchronization.threads import threads_at
 from pyptx_sim.machine.lanes import by_warp
+from pyptx_sim.machine.memory.access import Access, Places
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.instructions.threads import Threads
-    from pyptx_sim.machine.arena import Arena
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.synchronization.threads import Threads
     from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.machine.memory.arena import Arena
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
 
 _READ = Access("read", SIZE, alignment=ALIGNMENT)

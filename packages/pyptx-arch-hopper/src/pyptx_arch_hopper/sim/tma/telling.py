@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.maps import SIZE
 from pyptx_sim.extension import ASYNC
-from pyptx_sim.instructions.telling import tell
+from pyptx_sim.instructions.notify import tell
 from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.observer import Touch
 

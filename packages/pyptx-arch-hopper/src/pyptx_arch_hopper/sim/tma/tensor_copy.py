@@ -14,23 +14,23 @@ from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE
 from pyptx_ir.syntax.operands import Address, TensorAddress, Vector
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.addresses import target
-from pyptx_sim.instructions.atomics import update_of
-from pyptx_sim.instructions.mbarriers import ACCESS
-from pyptx_sim.instructions.threads import locate, threads_at
-from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.atomics import UPDATES
+from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.atomics import update_of
+from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
+from pyptx_sim.instructions.synchronization.threads import locate, threads_at
 from pyptx_sim.machine.lanes import pick
+from pyptx_sim.machine.memory.access import Access
+from pyptx_sim.machine.memory.atomics import UPDATES
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.instructions.registers import Reader
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.fragments import Fragment
-    from pyptx_sim.machine.shared_matrices import Major, SharedMatrix
+    from pyptx_sim.machine.memory.shared_matrices import Major, SharedMatrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ from pyptx_arch_hopper.sim.wgmma.numerics import selection, sum_of, width_of
 from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_sim.extension import ASYNC, Claims
-from pyptx_sim.instructions.async_copy import commit, wait
-from pyptx_sim.instructions.claims import judge_of
-from pyptx_sim.instructions.telling import tell
-from pyptx_sim.instructions.transfers import compile_hint
-from pyptx_sim.machine.access import fault
+from pyptx_sim.instructions.compiling.claims import judge_of
+from pyptx_sim.instructions.memory.transfers import compile_hint
+from pyptx_sim.instructions.notify import tell
+from pyptx_sim.instructions.synchronization.async_copy import commit, wait
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.shared_matrices import CHUNK, Extent, offsets, places
+from pyptx_sim.machine.memory.access import fault
+from pyptx_sim.machine.memory.shared_matrices import CHUNK, Extent, offsets, places
 from pyptx_sim.observer import Touch
 from pyptx_sim.program.windows import SHARED_BASE
 from pyptx_sim.semantics.numerics.elements import unpacking
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Action
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.memory import SharedMemory
-    from pyptx_sim.machine.shared_matrices import SharedMatrix
+    from pyptx_sim.machine.memory.shared_matrices import SharedMatrix
+    from pyptx_sim.machine.memory.spaces import SharedMemory
+    from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 

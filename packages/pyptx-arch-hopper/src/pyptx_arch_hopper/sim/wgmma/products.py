@@ -14,17 +14,17 @@ from pyptx_arch_hopper.sim.wgmma.accumulators import Accumulators
 from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.shared_matrices import Extent, gather
+from pyptx_sim.machine.memory.shared_matrices import Extent, gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.engine import Item
-    from pyptx_sim.machine.groups import Groups
+    from pyptx_sim.machine.asynchrony.engine import Item
+    from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.shared_matrices import SharedMatrix
+    from pyptx_sim.machine.memory.shared_matrices import SharedMatrix
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 

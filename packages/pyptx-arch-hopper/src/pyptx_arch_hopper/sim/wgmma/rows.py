@@ -15,15 +15,15 @@ from pyptx_arch_hopper.sim.wgmma.described import CommitGroup, RegisterFence, Wa
 from pyptx_arch_hopper.sim.wgmma.issue import CLAIMS, compile_action
 from pyptx_ir.syntax.operands import Immediate, Vector
 from pyptx_sim.extension import Step
-from pyptx_sim.machine.shared_matrices import SharedMatrix
+from pyptx_sim.machine.memory.shared_matrices import SharedMatrix
 from pyptx_sim.semantics.errors import NoSemantics
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.products import Form
     from pyptx_ir.syntax.nodes import Instruction
-    from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.machine.code import Action
-    from pyptx_sim.machine.shared_matrices import Major
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.memory.shared_matrices import Major
+    from pyptx_sim.machine.scheduling.code import Action
 
 __all__ = ["STEPS", "read_descriptor"]
 

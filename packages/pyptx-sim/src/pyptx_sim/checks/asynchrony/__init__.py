@@ -1,0 +1,1 @@
+"""Asynchronous work and mbarriers beside the warps."""

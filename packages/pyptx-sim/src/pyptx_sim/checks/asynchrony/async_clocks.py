@@ -1,0 +1,244 @@
+"""Asynchronous work as agents beside the warps: whose clock a warp knows up to where.
+
+What a warp issues belongs to an agent: one of the warp for its cp.async copies, two for its bulk groups (what they
+read, and all of it), one of the warpgroup for its products, one of each mbarrier. An agent's clock counts its work. A
+warp learns of it by waiting: for a group, or for the phase of an mbarrier in which the work landed; from then on others
+learn of it as of everything else that the warp knows. So the agents' clocks are columns beside those of the warps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.extension import WARPGROUP
+from pyptx_sim.machine.asynchrony.groups import BULK
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.observer import Masks, Offsets, Touch, Work
+
+Owner: TypeAlias = "tuple[GroupKind, bool]"
+"""The groups whose work it is, and whether it only reads, and can be waited for so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outstanding:
+    """Work of a warp that no wait has covered: its clock, the threads with their groups, and the last of these."""
+
+    clock: int
+    lanes: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    last: int
+
+    def over(self, below: NDArray[np.int64], least: int, most: int) -> bool:
+        """Tell whether all groups are below those of the lanes, which lie between `least` and `most`."""
+        return self.last < most and (self.last < least or not bool((self.groups >= below[self.lanes]).any()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """Copies of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
+
+    `entries` are the clocks and the threads of those under way, if other threads than these have copied.
+    """
+
+    column: int
+    clock: int
+    mask: NDArray[np.bool_]
+    entries: tuple[tuple[int, NDArray[np.int64]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The last phase of an mbarrier that a wait of a warp saw complete; `old`: the warp knew that before."""
+
+    phase: int
+    pc: int
+    old: bool
+
+
+class Agents:
+    """The agents of one wave."""
+
+    def __init__(self, clocks: WarpClocks, phases: Phases, warps: int, warps_per_cta: int) -> None:
+        """Begin without any."""
+        self._clocks = clocks
+        self._phases = phases
+        self._warps_per_cta = warps_per_cta
+        self._warps = warps
+        self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
+        self._of_barriers: dict[int, int] = {}
+        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
+        self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last ticket, and what it got
+        self._groups: dict[int, list[_Outstanding]] = {}  # by column
+        self._issuers: dict[GroupKind, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
+        self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
+        self._following: dict[int, list[_Followed]] = {}  # by ticket
+        # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
+        self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
+        self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
+        self._latest: dict[int, Seen] = {}  # by warp
+
+    def next_wave(self) -> None:
+        """Forget all work; columns stay."""
+        self._covered.clear()
+        self._entered.clear()
+        self._issuers.clear()
+        self._now[:] = 0
+        for known in (self._groups, self._landing, self._following, self._seen, self._latest):
+            known.clear()
+
+    def _column(self, owner: Owner, warp: int) -> int:
+        first = self._of_warps.get(owner)
+        if first is None:
+            first = self._of_warps[owner] = self._columns(self._warps)
+        return first + warp
+
+    def _barrier(self, place: int) -> int:
+        column = self._of_barriers.get(place)
+        if column is None:
+            column = self._of_barriers[place] = self._columns(1)
+        return column
+
+    def _columns(self, count: int) -> int:
+        first = self._clocks.columns(count, agents=True)
+        self._now = np.concatenate([self._now, np.zeros(first + count - len(self._now), np.int32)])
+        return first
+
+    def barriers(self) -> dict[int, int]:
+        """Return the places of the mbarriers that any work has told, by their columns."""
+        return {column: place for place, column in self._of_barriers.items()}
+
+    def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
+        """Return the column and the clock of the agent of each operation, for work that is issued now."""
+        if touch.barriers is not None:
+            agents = np.empty(len(work.warps), np.int64)
+            for place in np.unique(touch.barriers).tolist():
+                agents[touch.barriers == place] = self._told(work, self._barrier(place))
+            return agents, self._now[agents]
+        kind = work.kind or BULK
+        owner: Owner = kind, kind.reads and not touch.writes
+        ticket, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
+        if ticket != work.ticket:  # else it has: reads and writes of one cp.async are one agent's
+            agents, times = self._grouped(work, owner)
+            self._entered[owner] = work.ticket, agents, times
+        return agents, times
+
+    def _told(self, work: Work, column: int) -> int:
+        waiting = self._landing.setdefault(column, [])
+        if not any(ticket == work.ticket for ticket, _ in waiting):
+            self._now[column] += 1
+            waiting.append((work.ticket, int(self._now[column])))
+        return column
+
+    def _grouped(self, work: Work, owner: Owner) -> tuple[Offsets, NDArray[np.int32]]:
+        agents = self._column(owner, 0) + work.warps
+        order = np.argsort(work.warps, kind="stable")
+        lanes, groups, columns = work.lanes[order], work.groups[order], agents[order]
+        first = np.flatnonzero(np.diff(columns, prepend=-1))
+        self._now[columns[first]] += 1
+        bounds, last = [*first.tolist(), len(order)], np.maximum.reduceat(groups, first).tolist()
+        for number, (column, clock) in enumerate(
+            zip(columns[first].tolist(), self._now[columns[first]].tolist(), strict=True)
+        ):
+            own = slice(bounds[number], bounds[number + 1])
+            entry = _Outstanding(clock, lanes[own], groups[own], last[number])
+            self._groups.setdefault(column, []).append(entry)
+        self._issuers_of(owner[0])[work.warps, work.lanes] = True
+        return agents, self._now[agents]
+
+    def _issuers_of(self, kind: GroupKind) -> NDArray[np.bool_]:
+        """Return which lanes have issued work of a kind."""
+        known = self._issuers.get(kind)
+        if known is None:
+            known = self._issuers[kind] = np.zeros((self._warps, WARP), np.bool_)
+        return known
+
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
+        """Let lanes of warps know the groups that they have waited for."""
+        issuers = self._first_of_warpgroup(warps) if kind.together > 1 else warps
+        for owner, below in (((kind, False), done), ((kind, True), read)):
+            if owner in self._of_warps:
+                self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind.tells == "lanes")
+
+    def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
+        """Return the warps under which products of the warpgroups of `warps` are entered."""
+        inside = warps % self._warps_per_cta
+        first: Offsets = warps - inside + inside // WARPGROUP * WARPGROUP
+        return first
+
+    def _know(self, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets, *, alone: bool) -> None:
+        """Let lanes that wait know what is over; `alone`: only those that had issued it, whose groups these are."""
+        clocks, learns = np.zeros(len(warps), np.int32), masks.copy() if alone else masks
+        least, most = below.min(axis=1).tolist(), below.max(axis=1).tolist()
+        for row, column in enumerate(columns.tolist()):
+            outstanding = self._groups.get(column)
+            if not outstanding:
+                continue
+            ends = [entry.over(below[row], least[row], most[row]) for entry in outstanding]
+            left = list(compress(outstanding, map(not_, ends)))
+            self._groups[column] = left
+            clocks[row] = left[0].clock - 1 if left else self._now[column]
+            if alone and any(ends):
+                learns[row] = False
+                learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
+        self._clocks.learn_of(warps, learns, columns, clocks)
+
+    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""
+        following = self._following[ticket] = []
+        for warp, mask in zip(warps.tolist(), masks, strict=True):
+            column = self._column((kind, False), warp)
+            others = (self._issuers_of(kind)[warp] & ~mask).any()
+            outstanding = self._groups.get(column, []) if others else []
+            entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
+            following.append(_Followed(column, int(self._now[column]), mask.copy(), entries))
+
+    def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+        """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
+        for warp in np.unique(warps).tolist():
+            before = self._seen.get((place, warp))
+            old = phase < 0 or (before is not None and before.phase == phase)
+            self._latest[warp] = self._seen[place, warp] = Seen(phase, pc, old)
+
+    def seen(self, column: int, warp: int) -> Seen | None:
+        """Return what a warp last saw at the mbarrier with that column, None for another agent's column."""
+        place = next((place for place, known in self._of_barriers.items() if known == column), None)
+        return self._seen.get((place, warp)) if place is not None else None
+
+    def latest(self, warp: int) -> Seen | None:
+        """Return what a warp last saw at any mbarrier."""
+        return self._latest.get(warp)
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """Leave at a phase of an mbarrier that work has completed."""
+        following = self._following.get(ticket)
+        if following is None:
+            column = self._barrier(place)
+            waiting = self._landing.get(column, [])
+            self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
+            # Of work on one barrier, what landed out of order counts once all before it has landed.
+            told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
+        else:
+            told = [(followed.column, self._followed(followed, place, phase)) for followed in following]
+        left = self._phases.at(place, phase)
+        for column, clock in told:
+            left[column] = max(int(left[column]), clock)
+
+    def _followed(self, followed: _Followed, place: int, phase: int) -> int:
+        """Return the clock up to which all threads that copied have let their arrivals follow in a phase."""
+        covered = self._covered.setdefault((place, phase, followed.column), {})
+        for clock, lanes in followed.entries:
+            covered.setdefault(clock, np.zeros(WARP, np.bool_))[lanes] |= followed.mask[lanes]
+        pending = (clock for clock, lanes in followed.entries if not covered[clock][lanes].all())
+        return next(pending, followed.clock + 1) - 1

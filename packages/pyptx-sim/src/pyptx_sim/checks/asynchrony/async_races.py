@@ -1,0 +1,248 @@
+"""Races of asynchronous work with warps and with other such work, and the fences between proxies.
+
+Work happens any time between its issue and the moment at which somebody has waited for it; so it is judged at its issue
+against what went before, and entered for what comes behind. It never matters when it landed.
+
+Granules are as wide as the narrowest piece of work so far, from 16 bytes down to 4, which no work goes below. So a warp
+that touches a part of a granule always touches what work has touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_clocks import Agents
+from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.async_clocks import Seen
+    from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.extension import Proxy
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
+
+_WIDEST = 16
+# Reads of so many agents are kept for each granule.
+READERS = 4
+
+Report: TypeAlias = Callable[[str, str, int, int], None]
+
+
+@dataclass(slots=True)
+class Entries:
+    """Accesses of granules: `at[i]` by `warps[i]` (of asynchronous work: the warp that issued it).
+
+    Row `rows[i]` of the clocks says what they know. `together`: that warp and so many more do it as one. Atomic ones
+    may meet each other.
+    """
+
+    space: Space
+    at: NDArray[np.int64]
+    warps: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    pc: int
+    atomic: bool = False
+    together: int = 1
+
+
+class _Marks:
+    """The last asynchronous write, and the last reads of some agents, of each granule of an arena.
+
+    The columns of a row: the agent's (from 1), 1 for an atomic update, the agent's clock, the pc.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.granule = _WIDEST
+        granules = -(-size // self.granule)
+        self.write = Table(granules)
+        self.reads = [Table(granules) for _ in range(READERS)]
+
+    def granules(self, offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the granules of accesses of `size` bytes, and which access each belongs to."""
+        first = offsets // self.granule
+        count = max(size // self.granule, 1)
+        owners = np.arange(len(offsets))
+        if count == 1:
+            return first, owners
+        return (first[:, None] + np.arange(count)).reshape(-1), np.repeat(owners, count)
+
+    def fit(self, touch: Touch) -> None:
+        """Split all granules until none is wider than a piece of `touch`."""
+        granule = fitting(self.granule, touch.offsets, touch.size)
+        factor, self.granule = self.granule // granule, granule
+        for table in (self.write, *self.reads) if factor > 1 else ():
+            table.split(factor)
+
+
+class AsyncRaces:
+    """Judges asynchronous work, and accesses of warps against it."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, report: Report) -> None:
+        """Watch the run behind `view`, whose warps have these clocks."""
+        self._view = view
+        self._clocks = clocks
+        self._report = report
+        self._marks: dict[Space, _Marks] = {}
+        self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
+        self.agents = Agents(clocks, phases, view.warps, view.warps_per_cta)
+
+    def next_wave(self) -> None:
+        """Forget all work of the warps before; nothing of theirs is under way."""
+        self._marks.clear()
+        self.agents.next_wave()
+
+    # --- what warps do --------------------------------------------------------------------------
+
+    def judge_access(
+        self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, kind: AccessKind
+    ) -> None:
+        """Judge accesses of warps against asynchronous work."""
+        marks = self._marks.get(space)
+        if marks is not None:
+            at, owners = marks.granules(offsets, size)
+            writes = kind in {"write", "atomic"}
+            rows = self._clocks.rows(warps, lanes)
+            entries = Entries(space, at, warps[owners], rows[owners], pc, kind == "atomic")
+            self._against(marks, entries, "writes" if writes else "reads", writes=writes)
+
+    def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
+        message = f"{does} {{}}, which asynchronous work"
+        self._compare(marks.granule, entries, marks.write, "read-before-wait", f"{message} writes")
+        if writes:
+            for table in marks.reads:
+                self._compare(marks.granule, entries, table, "early-reuse", f"{message} still reads")
+
+    def _compare(self, granule: int, entries: Entries, table: Table, rule: str, message: str) -> None:
+        last = table.touched(entries.at)
+        if last is None:
+            return
+        heads = _heads(last, entries.rows)
+        rows = last[heads]
+        judged = rows[:, WARP] != NOBODY
+        if entries.atomic:
+            judged &= rows[:, LANE] == 0
+        heads, rows = heads[judged], rows[judged]
+        knowers = entries.rows[heads, None] + np.arange(entries.together)
+        known = self._clocks.known[knowers, rows[:, WARP, None] - 1].min(axis=1)
+        bad = heads[known < rows[:, TIME]]
+        if len(bad):
+            first = int(bad[0])
+            where = self._view.describe(entries.space, int(entries.at[first]) * granule)
+            who = name_of(self._view, int(entries.warps[first]))
+            told = f"{who} {message.format(where)}, and nothing has waited for it"
+            told += self._in_vain(rule, int(last[first, WARP]) - 1, int(entries.warps[first]))
+            self._report(rule, told, entries.pc, int(last[first, PC]))
+
+    def _in_vain(self, rule: str, column: int, warp: int) -> str:
+        """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""
+        return self._over(self.agents.seen(column, warp)) if rule == "read-before-wait" else self.why_early(warp)
+
+    def why_early(self, warp: int) -> str:
+        """Say so if the last wait of a warp at an mbarrier was for a phase that was over."""
+        return self._over(self.agents.latest(warp))
+
+    def _over(self, seen: Seen | None) -> str:
+        if seen is None or not seen.old:
+            return ""
+        over = "no phase had ended yet, and parity 1 stands for the one before the first"
+        if seen.phase >= 0:
+            over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
+        return f": the wait at PTX line {self._view.line(seen.pc)} returned at once: {over}"
+
+    def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """Let a proxy see what the lanes know of the generic one."""
+        for space in spaces:
+            self._clocks.show(self._shown(proxy, space), warps, masks)
+
+    def _shown(self, proxy: Proxy, space: Space) -> Columns:
+        seen = self._proxies.get((proxy, space))
+        if seen is None:
+            seen = self._proxies[proxy, space] = Columns(self._clocks)
+        return seen
+
+    def unfenced(
+        self, proxy: Proxy, space: Space, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Tell for each entry whether, by what is known in `rows`, a proxy does not see what others did."""
+        seen = self._shown(proxy, space)  # may widen what is known
+        return ~seen.hold(self._clocks.known, rows, others, lanes, times)
+
+    def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
+        """Return the pc of the last work that wrote what `touch` reads, each with the first offset of a run of it."""
+        marks = self._marks.get(touch.space)
+        if marks is None or not len(touch.offsets):
+            return []
+        at, owners = marks.granules(touch.offsets, touch.size)
+        last = marks.write.touched(at)
+        if last is None:
+            return []
+        heads = _heads(last, owners * 0)
+        heads = heads[last[heads, WARP] != NOBODY]
+        return [(int(at[head]) * marks.granule, int(last[head, PC])) for head in heads.tolist()]
+
+    def shared_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs."""
+        marks = self._marks.get("shared")
+        if marks is None:
+            return
+        for table in marks.reads:
+            at, rows = table.entries()
+            yield at * marks.granule, rows
+
+    # --- what work does -------------------------------------------------------------------------
+
+    def issue(self, work: Work) -> None:
+        """Judge work against earlier work, then enter it."""
+        entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
+        for touch, agents, times in entered:
+            if not len(touch.offsets):
+                continue
+            marks = self._marks.get(touch.space)
+            if marks is None:
+                marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
+            marks.fit(touch)
+            at, pieces = marks.granules(touch.offsets, touch.size)
+            owners = touch.owners[pieces]
+            rows = self._clocks.rows(work.warps, work.lanes)
+            entries = Entries(touch.space, at, work.warps[owners], rows[owners], work.pc, touch.atomic, work.together)
+            does = "issues work that writes" if touch.writes else "issues work that reads"
+            self._against(marks, entries, does, writes=touch.writes)
+            marked = np.empty((len(agents), COLUMNS), np.int32)
+            marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
+            marked[:, TIME], marked[:, PC] = times, work.pc
+            _enter(marks, at, marked, owners, writes=touch.writes)
+
+
+def _enter(
+    marks: _Marks, at: NDArray[np.int64], rows: NDArray[np.int32], owners: NDArray[np.int64], *, writes: bool
+) -> None:
+    """Enter row `owners[i]` at granule `at[i]`."""
+    if writes:
+        marks.write.fill(at, rows, owners)
+        return
+    slots = (rows[:, WARP] % READERS)[owners]
+    used: list[int] = np.unique(slots).tolist()
+    for slot in used:
+        here = slots == slot
+        marks.reads[slot].fill(at[here], rows, owners[here])
+
+
+def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where rows, or who meets them, differ from those before: one place of each run of equal ones."""
+    words = last.view(np.int64)
+    differs = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1]) | (warps[1:] != warps[:-1])
+    heads: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(differs) + 1])
+    return heads
+
+
+def name_of(view: RunView, warp: int) -> str:
+    """Return a warp in words."""
+    cta, inside = divmod(warp, view.warps_per_cta)
+    return f"warp {inside} (block slot {cta})"

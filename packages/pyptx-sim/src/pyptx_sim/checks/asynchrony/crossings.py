@@ -1,0 +1,314 @@
+"""Where asynchronous work meets what warps did before it was issued, and where blocks meet each other's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
+    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.shadow import Shadow, Table
+    from pyptx_sim.extension import Proxy
+    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
+
+    class Ordered(Protocol):
+        """What tells whether the work of others is ordered before what warps do now."""
+
+        def __call__(
+            self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = ...
+        ) -> NDArray[np.bool_]:
+            """Tell for each of `last` whether it is, by what `rows` know; `reads`: it only need be over."""
+            ...
+
+
+class Crossings:
+    """Judges asynchronous work against accesses of warps, uses of mbarriers, and the ends of blocks."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
+        """Watch the run behind `view`."""
+        self._view = view
+        self._clocks = clocks
+        self._work = work
+        self._report = report
+        self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lane, time, pc
+        self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lane, time, pc
+        # By place and a warp of another block: lane, time, pc.
+        self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
+        self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
+        self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
+        self._inits: Columns | None = None  # what fence.mbarrier_init told
+
+    def next_wave(self) -> None:
+        """Forget the mbarriers of the warps before."""
+        self._made.clear()
+        self._uses.clear()
+        self._arrivals.clear()
+        self._seen.clear()
+        self._shown.clear()
+
+    # --- work -----------------------------------------------------------------------------------
+
+    def judge(self, work: Work, touch: Touch, shadow: Shadow, ordered: Ordered, first_warp: int) -> None:
+        """Judge one touch of work that is issued now against the accesses in `shadow`."""
+        granules = shadow.granules(touch.offsets, touch.size)
+        owners = np.repeat(touch.owners, granules.shape[1])
+        at, warps = granules.reshape(-1), work.warps[owners]
+        rows = self._clocks.rows(work.warps, work.lanes)[owners]
+        for further in range(work.together):
+            self._against_writes(work, touch, shadow, at, warps + further, rows + further, ordered, first_warp)
+        if touch.writes:
+            self._against_reads(work, touch, shadow, at, warps, rows, ordered)
+
+    def _against_reads(
+        self,
+        work: Work,
+        touch: Touch,
+        shadow: Shadow,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        ordered: Ordered,
+    ) -> None:
+        message = "issues work that writes {}, which a warp may still read"
+        if shadow.readers is not None:
+            lanes = np.repeat(work.lanes[touch.owners], len(at) // len(touch.owners))
+            late = shadow.readers.unordered(at, warps, rows, lanes)
+            found = [(int(late.entries[0]), int(late.pcs[0]))] if late is not None else []
+        else:
+            late_reads = (self._late(shadow, table, at, warps, rows, ordered) for table in (shadow.read, shadow.first))
+            found = [late for late in late_reads if late is not None]
+        for entry in found:
+            why = self._work.why_early(int(warps[entry[0]]))
+            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, *entry, why=why)
+
+    def _late(
+        self,
+        shadow: Shadow,
+        table: Table,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        ordered: Ordered,
+    ) -> tuple[int, int] | None:
+        """Return the first entry whose last access is not ordered before it, and the pc of that."""
+        last = table.touched(at)
+        if last is None:
+            return None
+        touched = np.flatnonzero(last[:, WARP] != NOBODY)
+        reads = table is not shadow.write
+        bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=reads)]
+        return (int(bad[0]), int(last[bad[0], PC])) if len(bad) else None
+
+    def _against_writes(
+        self,
+        work: Work,
+        touch: Touch,
+        shadow: Shadow,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        ordered: Ordered,
+        first_warp: int,
+    ) -> None:
+        last = shadow.write.touched(at)
+        if last is None:
+            return
+        does = f"issues work that {'writes' if touch.writes else 'reads'} {{}}, which a warp wrote, and "
+        if touch.atomic:
+            weak = ~shadow.atomic[at]
+            at, warps, rows = at[weak], warps[weak], rows[weak]
+            last = shadow.write.get(at)
+        late = self._late(shadow, shadow.write, at, warps, rows, ordered) if len(at) else None
+        if late is not None:
+            message = does + "nothing orders the two"
+            self._tell(f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, *late)
+            return
+        others = last[:, WARP].astype(np.int64) - first_warp
+        here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
+        if work.proxy is None or not len(here):
+            return
+        lanes = last[here, LANE]
+        bad = here[self._work.unfenced(work.proxy, touch.space, rows[here], others[here], lanes, last[here, TIME])]
+        if len(bad):
+            message = f"{does}no fence lets the {work.proxy.name} proxy see it"
+            first = int(bad[0])
+            pc = int(last[first, PC])
+            self._tell(work.proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+
+    def _tell(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        space: Space,
+        shadow: Shadow,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        first: int,
+        other_pc: int,
+        why: str = "",
+    ) -> None:
+        where = self._view.describe(space, int(at[first]) * shadow.granule)
+        self._report(rule, f"{name_of(self._view, int(warps[first]))} {message.format(where)}{why}", pc, other_pc)
+
+    # --- mbarriers ------------------------------------------------------------------------------
+
+    def made(self, place: int, warp: int, lane: int, pc: int) -> None:
+        """Note who has initialised an mbarrier, and when."""
+        self._made[place] = (warp, lane, int(self._clocks.now[warp]), pc)
+        self._seen[place] = np.zeros(self._view.warps, np.bool_)
+        self._shown.clear()
+
+    def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
+        """Report the use of an mbarrier whose initialisation is not ordered before it."""
+        uses = self._uses.setdefault(place, {})
+        first = masks.argmax(axis=1)
+        lanes = np.where(np.count_nonzero(masks, axis=1) == 1, first, SEVERAL)
+        for user, lane, time in zip(warps.tolist(), lanes.tolist(), self._clocks.now[warps].tolist(), strict=True):
+            uses[user] = (lane, time, pc)
+        made = self._made.get(place)
+        if made is None or self._seen[place][warps].all():
+            return
+        warp, lane, time, other_pc = made
+        known = self._holds(self._clocks.rows(warps, first), warp, lane, time, self._inits) | (warps == warp)
+        self._seen[place][warps] |= known
+        late = warps[~known]
+        if len(late):
+            name = name_of(self._view, int(late[0]))
+            where = self._view.describe("shared", place)
+            message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
+            self._report("mbarrier-unsynchronised", message, pc, other_pc)
+
+    def _holds(
+        self, rows: Offsets, warp: int, lane: int, time: int, further: Columns | None = None
+    ) -> NDArray[np.bool_]:
+        """Tell for each row whether it knows what a lane did at a time, or has been shown that."""
+        everywhere = np.zeros(len(rows), np.int64)
+        held = self._clocks.orders(rows, everywhere + warp, everywhere + lane, everywhere + time)
+        if further is not None:
+            known = self._clocks.known
+            held |= further.hold(known, rows, everywhere + warp, everywhere + lane, everywhere + time)
+        return held
+
+    def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
+        """Report uses of an mbarrier that nothing orders before its end."""
+        rows = self._clocks.rows(np.array([warp]), np.array([lane]))
+        for user, (its, time, other_pc) in self._uses.pop(place, {}).items():
+            if user != warp and not self._holds(rows, user, its, time)[0]:
+                where = self._view.describe("shared", place)
+                message = (
+                    f"{name_of(self._view, warp)} ends the mbarrier {where}, which {name_of(self._view, user)} may"
+                )
+                self._report("mbarrier-inval", f"{message} still use", pc, other_pc)
+        self._made.pop(place, None)
+
+    def signalled(self, work: Work) -> None:
+        """Report work whose mbarrier was initialised without a fence that lets its proxy see it."""
+        proxy = work.proxy
+        for touch in work.touches:
+            if touch.barriers is None or proxy is None:
+                continue
+            threads = {*zip(touch.barriers.tolist(), work.warps.tolist(), work.lanes.tolist(), strict=True)}
+            for place, warp, lane in sorted(threads - self._shown):
+                made = self._made.get(place)
+                if made is None:
+                    continue
+                other_pc = made[3]
+                if not self._unseen(proxy, self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+                    self._shown.add((place, warp, lane))
+                else:
+                    where = self._view.describe("shared", place)
+                    message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
+                    told = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
+                    self._report(proxy.unfenced, told, work.pc, other_pc)
+
+    def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lane: int, time: int) -> bool:
+        entry = (np.array([maker]), np.array([lane]), np.array([time]))
+        unfenced = bool(self._work.unfenced(proxy, "shared", row, *entry)[0])
+        return unfenced and (self._inits is None or not self._inits.hold(self._clocks.known, row, *entry)[0])
+
+    def arrived(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
+        """Judge arrivals at an mbarrier, and note those from other blocks."""
+        self.used(place, warps, masks, pc)
+        if self._view.cluster_size > 1:
+            home = place // self._view.shared_stride()
+            for warp in warps[warps // self._view.warps_per_cta != home].tolist():
+                self._arrivals[place, warp] = self._uses[place][warp]
+
+    def init_columns(self) -> Columns:
+        """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
+        if self._inits is None:
+            self._inits = Columns(self._clocks)
+        return self._inits
+
+    def init_fence(self, warps: Offsets, masks: Masks) -> None:
+        """Let what the warps know be told by relaxed arrivals too, as far as mbarriers go."""
+        self._clocks.show(self.init_columns(), warps, masks)
+
+    # --- ends of blocks -------------------------------------------------------------------------
+
+    def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
+        """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
+        for (place, warp), (lane, time, pc) in self._arrivals.items():
+            end = self._known_at_end(place // self._view.shared_stride())
+            if not self._held_at_end(end, np.array([warp]), np.array([lane]), np.array([time]))[0]:
+                self._tell_exited("arrives at the mbarrier", warp, place, pc)
+        if shadow is not None:
+            for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
+                self._judge_foreign(table, does, shadow.granule, first_warp)
+
+        self._judge_copies()
+
+    def _judge_copies(self) -> None:
+        """Report copies out of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
+        stride, places = self._view.shared_stride(), self._work.agents.barriers()
+        for at, rows in self._work.shared_reads():
+            for block, agent in {*zip((at // stride).tolist(), (rows[:, WARP] - 1).tolist(), strict=True)}:
+                if agent not in places or places[agent] // stride == block:
+                    continue
+                here = np.flatnonzero((at // stride == block) & (rows[:, WARP] == agent + 1))
+                late = here[self._known_at_end(block)[0, agent] < rows[here, TIME]]
+                if len(late):
+                    first = int(late[0])
+                    where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
+                    message = f"a copy reads {where} of block slot {block}, which may have ended by then"
+                    self._report("exited-block", message, pc, pc)
+
+    def _judge_foreign(self, table: Table, does: str, granule: int, first_warp: int) -> None:
+        at, rows = table.entries()
+        if not len(at):
+            return
+        blocks = at * granule // self._view.shared_stride()
+        others = rows[:, WARP].astype(np.int64) - first_warp
+        foreign = np.flatnonzero((others >= 0) & (others // self._view.warps_per_cta != blocks))
+        for block in np.unique(blocks[foreign]).tolist():
+            here = foreign[blocks[foreign] == block]
+            last = rows[here]
+            bad = here[~self._held_at_end(self._known_at_end(block), others[here], last[:, LANE], last[:, TIME])]
+            if len(bad):
+                first = int(bad[0])
+                self._tell_exited(does, int(others[first]), int(at[first]) * granule, int(rows[first, PC]))
+
+    def _known_at_end(self, block: int) -> Known:
+        """Return what the warps of a block knew of others when the last of them ended, as the only row."""
+        per_block = self._view.warps_per_cta
+        rows = self._clocks.rows_of_warps(block * per_block, per_block)
+        known: Known = self._clocks.known[rows].max(axis=0, keepdims=True)
+        return known
+
+    def _held_at_end(self, end: Known, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        return self._clocks.own.hold(end, np.zeros(len(others), np.int64), others, lanes, times)
+
+    def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
+        block = offset // self._view.shared_stride()
+        where = self._view.describe("shared", offset)
+        message = f"{name_of(self._view, warp)} {does} {where} of block slot {block}, which may have ended by then"
+        self._report("exited-block", message, pc, pc)

@@ -1,0 +1,72 @@
+"""The bytes of valid mbarriers, which only instructions of mbarriers may touch.
+
+Manual: "mbarrier.inval": the memory of an mbarrier serves no other purpose before it is invalidated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_races import name_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.async_races import Report
+    from pyptx_sim.observer import AccessKind, Offsets, RunView, Touch, Work
+
+_BYTES = 8  # of an mbarrier, which lies at a multiple of them
+
+
+class MbarrierBytes:
+    """Where valid mbarriers lie in shared memory, and who reads or writes there as if it were data."""
+
+    def __init__(self, view: RunView, report: Report) -> None:
+        """Watch the run behind `view`."""
+        self._view = view
+        self._report = report
+        self._made: dict[int, int] = {}  # by place: the pc
+        self._valid: NDArray[np.bool_] | None = None  # by place, in mbarriers
+
+    def next_wave(self) -> None:
+        """Forget the mbarriers of the warps before."""
+        self._made.clear()
+        self._valid = None
+
+    def made(self, place: int, pc: int) -> None:
+        """Note that an mbarrier begins."""
+        if self._valid is None:
+            self._valid = np.zeros(-(-self._view.arena_size("shared") // _BYTES), np.bool_)
+        self._made[place] = pc
+        self._valid[place // _BYTES] = True
+
+    def ended(self, place: int) -> None:
+        """Note that an mbarrier ends."""
+        if self._valid is not None and self._made.pop(place, None) is not None:
+            self._valid[place // _BYTES] = False
+
+    def accessed(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
+        """Judge accesses of shared memory."""
+        does = "reads" if kind in {"read", "strong-read"} else "writes"
+        self._judge(does, offsets, size, warps, pc)
+
+    def issued(self, work: Work, touch: Touch) -> None:
+        """Judge what asynchronous work reads or writes in shared memory."""
+        does = "issues work that writes" if touch.writes else "issues work that reads"
+        self._judge(does, touch.offsets, touch.size, work.warps[touch.owners], work.pc)
+
+    def _judge(self, does: str, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
+        if not self._made or self._valid is None:
+            return
+        first = offsets // _BYTES
+        pieces = first if size <= _BYTES else first[:, None] + np.arange(-(-size // _BYTES))
+        touched = self._valid[pieces]
+        if not touched.any():
+            return
+        at = int(pieces[touched][0])
+        warp = int(warps[np.flatnonzero(touched.reshape(len(offsets), -1).any(axis=1))[0]])
+        place = at * _BYTES
+        message = f"{does} {self._view.describe('shared', place)} as data, where a valid mbarrier is"
+        self._report("mbarrier-as-data", f"{name_of(self._view, warp)} {message}", pc, self._made[place])

@@ -1,0 +1,109 @@
+"""What arrivals leave at phases of mbarriers, and at the barriers of clusters, for those who wait there.
+
+An arrival releases, and a wait acquires, to the scope that each names: the block where none is named. Where one of the
+two scopes does not hold the other thread, a wait still knows that accesses before the arrival are over (manual:
+"mbarrier.test_wait / mbarrier.try_wait", what comes behind a wait is not visible to what came before the arrivals), and
+that asynchronous work is done which the arriving thread had waited for; but not that it sees what was written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from pyptx_sim.checks.race.clocks import Columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.observer import Masks, Offsets
+
+# Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.
+_Side = Literal["near", "far", "apart"]
+_SIDES: Final[tuple[_Side, ...]] = ("near", "far", "apart")
+
+
+class Phases:
+    """The phases of a wave's barriers; -1 and below are no mbarriers, and belong to no block."""
+
+    def __init__(self, clocks: WarpClocks, warps_per_cta: int, stride: int) -> None:
+        """Begin with nobody arrived; `stride` is that of the blocks' shared memory."""
+        self._clocks = clocks
+        self._warps_per_cta = warps_per_cta
+        self._stride = max(stride, 1)
+        self._left: dict[tuple[int, int], dict[_Side, Known]] = {}
+        self._over: Columns | None = None
+
+    def next_wave(self) -> None:
+        """Forget the warps before."""
+        self._left.clear()
+
+    @property
+    def over(self) -> Columns | None:
+        """The columns of what one knows to be over, whether or not one sees what it wrote; None if nobody asks."""
+        return self._over
+
+    def at(self, place: int, phase: int, side: _Side = "near") -> Known:
+        """Return what has been left at a phase, to be added to."""
+        if (place, phase) not in self._left:  # who sees a phase complete sees all earlier ones so
+            before = self._left.get((place, phase - 1), {})
+            self._left[place, phase] = {side: known.copy() for side, known in before.items()}
+            self._left.pop((place, phase - 2), None)  # nobody can ask for it any more
+        sides = self._left[place, phase]
+        known, columns = sides.get(side), self._clocks.known.shape[1]
+        if known is None or len(known) < columns:
+            fresh = np.zeros(columns, np.int32)
+            fresh[: 0 if known is None else len(known)] = 0 if known is None else known
+            sides[side] = known = fresh
+        return known
+
+    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
+        """Leave what lanes know and have done at a phase."""
+        near = self._near(place, warps)
+        other: _Side = "far" if scope == "cluster" else "apart"
+        sides: tuple[tuple[_Side, NDArray[np.bool_]], ...] = (("near", near), (other, ~near))
+        for side, there in sides:
+            if there.any():
+                told = self._clocks.told(warps[there], masks[there])
+                left = self.at(place, phase, side)
+                np.maximum(left, told, out=left)
+
+    def signal_some(self, place: int, phase: int, warps: Offsets, masks: Masks, columns: Columns) -> None:
+        """Leave at a phase only what the lanes know in some columns."""
+        chosen = columns.all(self._clocks.own)
+        known, left = self._clocks.known_by(warps, masks), self.at(place, phase)
+        left[chosen] = np.maximum(left[chosen], known[:, chosen].max(axis=0))
+
+    def _near(self, place: int, warps: Offsets) -> NDArray[np.bool_]:
+        if place < 0:
+            return np.ones(len(warps), np.bool_)
+        near: NDArray[np.bool_] = warps // self._warps_per_cta == place // self._stride
+        return near
+
+    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
+        """Let lanes know what was left at a phase, as far as the scopes of both sides reach."""
+        sides = self._left.get((place, phase), {})
+        for side in _SIDES:
+            told = sides.get(side)
+            if told is None:
+                continue
+            if side == "near" or (side == "far" and scope == "cluster"):
+                self._clocks.learn(warps, masks, told)
+            else:
+                self._clocks.learn(warps, masks, self._ended(told))
+
+    def _ended(self, told: Known) -> Known:
+        """Return what one knows of others whose writes one may not see: that it is over."""
+        clocks = self._clocks
+        if self._over is None:
+            self._over = Columns(clocks)
+        over, own = self._over.all(clocks.own), clocks.own.all(clocks.own)
+        whole = np.zeros(clocks.known.shape[1], np.int32)
+        whole[: len(told)] = told
+        ended = np.zeros_like(whole)
+        ended[over] = np.maximum(whole[own], whole[over])
+        agents = clocks.of_agents
+        ended[agents] = whole[agents]
+        return ended

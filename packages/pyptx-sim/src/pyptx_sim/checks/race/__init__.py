@@ -1,0 +1,1 @@
+"""The race checker of warps, and what it knows."""

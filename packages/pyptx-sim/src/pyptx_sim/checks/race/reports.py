@@ -1,0 +1,83 @@
+"""What is said of two accesses that race."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, WARP
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pyptx_sim.observer import AccessKind, RunView, Space
+
+Earlier: TypeAlias = Literal["write", "read", "first", "poll"]
+_DONE = {"write": "wrote", "read": "read", "first": "read", "poll": "read"}
+_DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One access event, flattened to granules: entry i touches granule `at[i]`.
+
+    Entries number warps through all waves; `first_warp` is the number of this wave's first one. `rows` are those of the
+    clocks that say what the lanes know.
+    """
+
+    space: Space
+    kind: AccessKind
+    at: NDArray[np.int64]
+    warps: NDArray[np.int64]
+    lanes: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    entries: NDArray[np.int32]
+    pc: int
+    first_warp: int
+
+
+class Reports:
+    """Words races, and hands them to the run behind `view`."""
+
+    def __init__(self, view: RunView) -> None:
+        """Speak of the run behind `view`."""
+        self._view = view
+
+    def against(
+        self,
+        step: Step,
+        bad: NDArray[np.int64],
+        earlier: Earlier,
+        last: NDArray[np.int32],
+        rule: str,
+        granule: int,
+    ) -> None:
+        """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
+        warp, lane = int(last[0, WARP]) - step.first_warp, int(last[0, LANE])
+        them = self._name(warp, lane) if warp >= 0 else "a block of an earlier wave"
+        self._tell(step, bad, _DONE[earlier], rule, them, int(last[0, PC]), granule)
+
+    def against_reader(
+        self, step: Step, bad: NDArray[np.int64], reader: tuple[int, int], pc: int, granule: int
+    ) -> None:
+        """Report `bad` entries of a step against the reads of a warp and lane at `pc`."""
+        self._tell(step, bad, "read", f"{step.space}-race", self._name(*reader), pc, granule)
+
+    def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
+        """Report what asynchronous work has to do with, in the words of who found it."""
+        self._view.report(rule, message, pc, other_pc=other_pc)
+
+    def _tell(
+        self, step: Step, bad: NDArray[np.int64], done: str, rule: str, them: str, other_pc: int, granule: int
+    ) -> None:
+        first = int(bad[0])
+        where = self._view.describe(step.space, int(step.at[first]) * granule)
+        me = self._name(int(step.warps[first]), int(step.lanes[first]))
+        message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
+        self._view.report(rule, message, step.pc, other_pc=other_pc, count=len(bad))
+
+    def _name(self, warp: int, lane: int) -> str:
+        cta, inside = divmod(warp, self._view.warps_per_cta)
+        lanes = "several lanes" if lane == SEVERAL else f"lane {lane}"
+        return f"{lanes} of warp {inside} (block slot {cta})"

@@ -1,0 +1,146 @@
+"""The memory of a checker: for each granule of an arena, who touched it last, when, and with which instruction.
+
+A granule is as wide as the narrowest access seen so far; the first narrower one splits all granules. So a kernel that
+moves 16-byte vectors pays for one entry per vector, and one that stores bytes is still judged byte by byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.readers import Readers
+    from pyptx_sim.observer import Offsets
+
+NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
+SEVERAL = -1  # lanes
+WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
+
+# The columns of an entry.
+WARP: Final = 0  # numbered through all waves from 1, or NOBODY
+LANE: Final = 1  # or SEVERAL
+TIME: Final = 2  # of the warp's clock
+PC: Final = 3
+COLUMNS: Final = 4
+
+
+class Table:
+    """The last access of one kind to each granule: rows of `COLUMNS` numbers.
+
+    Rows move as one 16-byte value each, which NumPy gathers and scatters several times faster than rows of a matrix;
+    `complex128` is merely its name for sixteen bytes.
+    """
+
+    __slots__ = ("_high", "_low", "_rows")
+
+    def __init__(self, granules: int) -> None:
+        """Start with granules that nobody has touched."""
+        self._rows: NDArray[np.complex128] = np.zeros(granules, np.complex128)
+        self._low, self._high = granules, -1
+
+    def misses(self, at: NDArray[np.int64]) -> bool:
+        """Tell at a glance that nobody has touched any of the granules `at`; False says nothing."""
+        return self._high < 0 or bool(at.max() < self._low) or bool(at.min() > self._high)
+
+    def fill(self, at: NDArray[np.int64], entries: NDArray[np.int32], owners: NDArray[np.int64]) -> None:
+        """Set the row of granule `at[i]` to entry `owners[i]`."""
+        rows = entries.view(np.complex128)[:, 0]
+        self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
+        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+
+    def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the rows of the granules `at`, `[n, COLUMNS]`."""
+        return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
+
+    def touched(self, at: NDArray[np.int64]) -> NDArray[np.int32] | None:
+        """Return the rows of the granules `at`, or None if nobody has touched any of them."""
+        if self.misses(at):
+            return None
+        rows = self.get(at)
+        return rows if rows[:, WARP].any() else None
+
+    def put(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+        """Set the rows of the granules `at`; of equal granules the last wins."""
+        self._rows[at] = entries.view(np.complex128)[:, 0]
+        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return all granules that somebody has touched, and their rows."""
+        if self._high < 0:
+            return np.zeros(0, np.int64), np.zeros((0, COLUMNS), np.int32)
+        at = np.arange(self._low, self._high + 1)
+        rows = self.get(at)
+        touched = rows[:, WARP] != NOBODY
+        return at[touched], rows[touched]
+
+    def split(self, factor: int) -> None:
+        """Make `factor` granules of each, all with its row."""
+        old, self._rows = self._rows, np.zeros(len(self._rows) * factor, np.complex128)
+        if self._high < 0:
+            self._low = len(self._rows)
+            return
+        touched = np.repeat(old[self._low : self._high + 1], factor)
+        self._low, self._high = self._low * factor, self._high * factor + factor - 1
+        self._rows[self._low : self._high + 1] = touched
+
+
+@dataclass(slots=True)
+class Shadow:
+    """The last write, the last read and the last poll (strong read) of each granule of one arena.
+
+    `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
+    `atomic` says that the last write was a strong access. Of shared memory `readers` keeps the last read of each warp.
+    """
+
+    arena_bytes: int
+    readers: Readers | None = None
+    granule: int = WIDEST_ACCESS
+    write: Table = field(init=False)
+    read: Table = field(init=False)
+    first: Table = field(init=False)
+    poll: Table = field(init=False)
+    atomic: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the tables."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every access."""
+        count = -(-self.arena_bytes // self.granule)
+        self.write, self.read, self.first, self.poll = Table(count), Table(count), Table(count), Table(count)
+        self.atomic = np.zeros(count, np.bool_)
+        if self.readers is not None:
+            self.readers.clear(count)
+
+    def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
+        """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
+        fit = fitting(self.granule, offsets, size)
+        if fit != self.granule:
+            self._split(self.granule // fit)
+            self.granule = fit
+        first = offsets // self.granule
+        count = size // self.granule
+        return first[:, None] if count == 1 else first[:, None] + np.arange(count)
+
+    def _split(self, factor: int) -> None:
+        """Make `factor` granules of each."""
+        self.write.split(factor)
+        self.read.split(factor)
+        self.first.split(factor)
+        self.poll.split(factor)
+        self.atomic = np.repeat(self.atomic, factor)
+        if self.readers is not None:
+            self.readers.split(factor)
+
+
+def fitting(granule: int, offsets: Offsets, size: int) -> int:
+    """Return the widest granule, at most as wide as `granule`, that accesses of `size` bytes fill."""
+    while granule > size or (granule > 1 and np.any(offsets & (granule - 1))):
+        granule //= 2
+    return granule

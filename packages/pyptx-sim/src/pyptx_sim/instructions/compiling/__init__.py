@@ -1,0 +1,1 @@
+"""From an instruction and its row to what the machine executes."""

@@ -1,0 +1,125 @@
+"""Instructions in a row that are computed together, where their semantics can do that: `Operation.batch`.
+
+The last one of such a run computes and writes for all; those before it only look at what they read, in a checked run.
+None reads what one before it writes, so that nothing tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.instructions.compiling.compute import parts
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.operation import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An instruction of a run: its destinations and sources, flattened."""
+
+    operands: Operands
+    operation: Operation
+    destinations: tuple[Operand, ...]
+    sources: tuple[Operand, ...]
+
+    def slots(self, some: Sequence[Operand]) -> set[int]:
+        """Return the slots of the registers among some operands."""
+        found = (self.operands.register(operand) for operand in some)
+        return {register.slot for register in found if register is not None}
+
+    def readers(self, *, checked: bool) -> list[Reader]:
+        """Return readers of the sources."""
+        given = self.operands
+        operands = Operands(given.program, given.site, checked=checked)
+        return [operands.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
+
+
+def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:
+    """Return the steps of a block's instructions that are computed together, by pc; with each comes its meaning."""
+    steps: dict[int, Action] = {}
+    for run in _runs(block):
+        if len(run) > 1:
+            *others, last = run
+            steps.update((member.operands.pc, _look(member)) for member in others)
+            steps[last.operands.pc] = _together(run)
+    return steps
+
+
+def _runs(block: Sequence[tuple[Operands, object]]) -> Iterator[list[Member]]:
+    """Yield the members of each run."""
+    run: list[Member] = []
+    written: set[int] = set()
+    for operands, operation in block:
+        member = _member(operands, operation)
+        goes_on = member is not None and run and operands.opcode == run[0].operands.opcode
+        if member is None or not goes_on or not written.isdisjoint(member.slots(member.sources)):
+            yield run
+            run, written = [], set()
+        if member is not None:
+            run.append(member)
+            written |= member.slots(member.destinations)
+    yield run
+
+
+def _member(operands: Operands, operation: object) -> Member | None:
+    """Return an instruction that may be one of a run."""
+    if not isinstance(operation, Operation) or operation.batch is None:
+        return None
+    if operands.exact or operands.instruction.guard is not None:
+        return None
+    return Member(operands, operation, *parts(operands, operation))
+
+
+def _look(member: Member) -> Action:
+    """Return a step that reads the sources for the sake of what a checked run says of them."""
+    readers = member.readers(checked=True) if member.operands.checked else []
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for read in readers:
+            read(wave, lanes)
+
+    return step
+
+
+def _together(run: Sequence[Member]) -> Action:
+    """Return the step of the last one, which computes for all; each source is read once."""
+    look = _look(run[-1])
+    distinct: dict[tuple[Operand, str], Reader] = {}
+    for member in run:
+        keys = zip(member.sources, member.operation.sources, strict=True)
+        distinct.update(zip(keys, member.readers(checked=False), strict=True))
+    numbers = {key: number for number, key in enumerate(distinct)}
+    readers = list(distinct.values())
+    taken = [[numbers[key] for key in zip(member.sources, member.operation.sources, strict=True)] for member in run]
+    writers = [
+        [member.operands.write(*pair) for pair in zip(member.destinations, member.operation.results, strict=False)]
+        for member in run
+    ]
+    batch: Batch | None = run[-1].operation.batch
+    assert batch is not None  # noqa: S101 - that of a member
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        look(wave, lanes)
+        shape = (lanes.height, WARP)
+        given = [read(wave, lanes) for read in readers]
+        values = [value if value.shape == shape else np.broadcast_to(value, shape) for value in given]
+        results = batch([[values[number] for number in each] for each in taken])
+        for each, registers in zip(writers, results, strict=True):
+            for write, value in zip(each, registers, strict=False):
+                write(wave, lanes, value)
+
+    return step

@@ -1,0 +1,99 @@
+"""Steps made of an `Operation`: read the sources, compute, write the results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from pyptx_sim.instructions.compiling.registers import Reader, Writer, write_slot
+from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.program.program import CARRY_SLOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Compute, Operation
+
+_CLEAR = np.zeros((1, 1), np.bool_)
+
+
+def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """Return the destinations and the sources of an instruction, flattened; those that `bind` has read are left out."""
+    given = operands.operands
+    destinations = operands.elements(given[0]) if operation.results and given else ()
+    rest = given[1:] if operation.results else given
+    sources = tuple(part for operand in rest for part in operands.elements(operand))
+    # Immediates that bind() has read itself may follow the sources.
+    if len(destinations) > len(operation.results) or len(sources) < len(operation.sources):
+        operands.fail(
+            f"{len(destinations)} destinations and {len(sources)} sources, "
+            f"where {len(operation.results)} and {len(operation.sources)} are due"
+        )
+    return destinations, sources[: len(operation.sources)]
+
+
+def compile_operation(operands: Operands, operation: Operation) -> Action:
+    """Return the step of an instruction whose meaning is `operation`."""
+    destinations, sources = parts(operands, operation)
+    readers = [operands.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
+    writers = [operands.write(*pair) for pair in zip(destinations, operation.results, strict=False)]
+    if operation.reads_carry:
+        readers.append(_read_carry)
+    if operation.writes_carry:
+        writers.append(write_slot(CARRY_SLOT, checked=False))
+    compute = operation.compute
+    if operands.exact and operation.exact is not None:
+        compute = operation.exact(operands.program.target)
+    if operation.warp:
+        return _warp_step(tuple(readers), tuple(writers), compute)
+    several = len(operation.results) + operation.writes_carry > 1
+    if len(writers) == 1 and not several:
+        return _single(tuple(readers), writers[0], compute)
+    return _several(tuple(readers), tuple(writers), compute)
+
+
+def _read_carry(wave: Wave, lanes: Lanes) -> Array:
+    value = wave.registers[CARRY_SLOT]
+    return _CLEAR if value is None else lanes.select(value)
+
+
+def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Action:
+    """Return a step with one result; the usual numbers of sources are spelt out, since this runs most of all."""
+    compute = cast("Callable[..., Array]", of_any)
+    match readers:
+        case (a,):
+            return lambda wave, lanes: write(wave, lanes, compute(a(wave, lanes)))
+        case (a, b):
+            return lambda wave, lanes: write(wave, lanes, compute(a(wave, lanes), b(wave, lanes)))
+        case (a, b, c):
+            return lambda wave, lanes: write(wave, lanes, compute(a(wave, lanes), b(wave, lanes), c(wave, lanes)))
+        case _:
+            return lambda wave, lanes: write(wave, lanes, compute(*[read(wave, lanes) for read in readers]))
+
+
+def _several(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        results = compute(*[read(wave, lanes) for read in readers])
+        _write_all(wave, lanes, writers, results)
+
+    return step
+
+
+def _warp_step(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        shape = (lanes.height, WARP)
+        given = [read(wave, lanes) for read in readers]
+        values = [value if value.shape == shape else np.broadcast_to(value, shape) for value in given]
+        _write_all(wave, lanes, writers, compute(lanes.full_mask, *values))
+
+    return step
+
+
+def _write_all(wave: Wave, lanes: Lanes, writers: tuple[Writer, ...], results: Array | tuple[Array, ...]) -> None:
+    for write, value in zip(writers, results if isinstance(results, tuple) else (results,), strict=False):
+        write(wave, lanes, value)

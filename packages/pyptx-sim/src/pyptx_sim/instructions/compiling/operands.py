@@ -1,0 +1,296 @@
+"""Operands of one instruction as readers and writers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import numpy as np
+
+from pyptx_ir.isa.binding import bound
+from pyptx_ir.syntax.operands import (
+    Address,
+    Immediate,
+    Index,
+    Negated,
+    Pair,
+    Register,
+    Sink,
+    Symbol,
+    Unary,
+    Unified,
+    Vector,
+)
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
+from pyptx_sim.instructions.compiling.turns import acting, ending
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.machine.specials import is_special, is_special_vector
+from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
+from pyptx_sim.program.flow import converges
+from pyptx_sim.program.images import symbol_address
+from pyptx_sim.program.scopes import (
+    DYNAMIC_OFFSET,
+    FunctionBinding,
+    Placement,
+    RegisterBinding,
+    VectorBinding,
+)
+from pyptx_sim.types import byte_size, dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_ir.syntax.nodes import Guard, Instruction
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension import Stall
+    from pyptx_sim.instructions.compiling.turns import Turn
+    from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.program import Program, Site
+    from pyptx_sim.program.scopes import Binding, Scope
+
+_T = TypeVar("_T")
+
+# Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
+_SELECTOR = re.compile(r"\.[bh]\d+$")
+
+
+class Operands:
+    """One instruction in its scope: turns its operands into readers and writers.
+
+    Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
+    """
+
+    __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
+
+    def __init__(
+        self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
+    ) -> None:
+        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit.
+
+        `polls`: it is part of a polling loop.
+        """
+        self.program = program
+        self.site = site
+        self.instruction: Instruction = site.instruction
+        self.scope: Scope = site.scope
+        self.pc = site.pc
+        self.checked = checked
+        self.exact = exact
+        self.polls = polls
+
+    @property
+    def opcode(self) -> tuple[str, ...]:
+        """The opcode's words."""
+        return self.instruction.opcode
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands as written."""
+        return self.instruction.operands
+
+    def form(self) -> Bound | None:
+        """Return the instruction as its row of the table reads it; None for what is a form of no row."""
+        return bound(self.instruction, self.scope.declared)
+
+    def word(self, slot: str) -> str:
+        """Return the word that fills a slot of the row, or an empty string."""
+        form = self.form()
+        return "" if form is None else form.words.get(slot, "")
+
+    def named(self, name: str) -> Operand:
+        """Return the operand that the row calls `name`; fail if the instruction lacks it."""
+        form = self.form()
+        if form is None or name not in form.operands:
+            self.fail(f"there is no operand {name}")
+        return form.operands[name]
+
+    def source(self, name: str, ptx_type: str) -> Reader:
+        """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the register or number in it."""
+        operand = self.named(name)
+        return self.read(operand.base if isinstance(operand, Address) else operand, ptx_type)
+
+    def destination(self, name: str, ptx_type: str) -> Writer:
+        """Return what `Turn.write` writes an operand by, as `ptx_type`."""
+        return self.write(self.named(name), ptx_type)
+
+    def barrier(self, name: str) -> Target:
+        """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
+        return target(self, self.named(name), space_of(self.opcode))
+
+    def action(self, run: Callable[[Turn], None]) -> Action:
+        """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
+        return acting(run)
+
+    def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
+        """Return what ends a block with `run`, for `Step.end`.
+
+        It runs for the lanes of one warp at a time, which `Turn.threads` are. Where it returns what they have to wait
+        for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
+        in its block: its step `waits`.
+        """
+        return ending(run, following, together=converges(self.opcode) != "")
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a ProgramError located at this instruction."""
+        error = ProgramError(message)
+        error.locate(self.program.where(self.pc), self.program.line(self.pc))
+        raise error
+
+    def located(self, compile_it: Callable[[], _T]) -> _T:
+        """Return what `compile_it` does, and locate a ProgramError at this instruction."""
+        try:
+            return compile_it()
+        except ProgramError as error:
+            error.locate(self.program.where(self.pc), self.program.line(self.pc))
+            raise
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Binding:
+        """Return what a name is bound to."""
+        found = self.scope.find(name)
+        if found is None:
+            self.fail(f"{name} is not declared here")
+        return found
+
+    def register(self, operand: Operand) -> RegisterBinding | None:
+        """Return the register that an operand names, or None if it is none."""
+        if not isinstance(operand, Register | Symbol):
+            return None
+        found = self.scope.find(operand.name)
+        if found is None and _SELECTOR.search(operand.name):
+            found = self.scope.find(_SELECTOR.sub("", operand.name))
+        return found if isinstance(found, RegisterBinding) else None
+
+    def registers(self) -> tuple[int, ...]:
+        """Return the slots of the registers that are operands, or in vectors and pairs of them."""
+        parts = (part for operand in self.operands for part in self.elements(operand))
+        found = (self.register(part) for part in parts)
+        return tuple(dict.fromkeys(each.slot for each in found if each is not None))
+
+    def elements(self, operand: Operand) -> tuple[Operand, ...]:
+        """Return the elements of a vector, of a pair or of a vector register; any other operand is its own."""
+        if isinstance(operand, Vector):
+            return tuple(part for element in operand.elements for part in self.elements(element))
+        if isinstance(operand, Pair):
+            return (*self.elements(operand.first), *self.elements(operand.second))
+        if isinstance(operand, Register | Symbol):
+            found = self.scope.find(operand.name)
+            if isinstance(found, VectorBinding):
+                return tuple(Register(component.name) for component in found.components)
+            if found is None and is_special_vector(operand.name):
+                return (*(Register(f"{operand.name}.{axis}") for axis in "xyz"), Immediate("0"))
+        return (operand,)
+
+    def defined(self, parts: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """Return the parts of a vector, with `_` (zero) for registers that no instruction ever writes.
+
+        So compilers spell parts that they will cut off again, or store to padding. If all parts are such, they stay.
+        """
+        registers = [self.register(part) for part in parts]
+        blank = [register is not None and register.slot not in self.program.written for register in registers]
+        return parts if all(blank) else tuple(Sink() if b else part for part, b in zip(parts, blank, strict=True))
+
+    def address_of(self, name: str, form: Form = "relative") -> int:
+        """Return the address of a variable or function, relative to its space; frame variables are no constants."""
+        binding = self.find(name)
+        if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
+            binding = self.dynamic(binding)
+        if isinstance(binding, FunctionBinding | Placement):
+            functions = {function.name: function.index for function in self.program.functions.values()}
+            return symbol_address(binding, functions, generic=form == "generic")
+        return self.fail(f"{name} has no address")
+
+    def dynamic(self, placement: Placement) -> Placement:
+        """Return the placement of a dynamic shared variable."""
+        return Placement(placement.name, "shared", self.program.shared.dynamic, 0, placement.type)
+
+    def constant(self, operand: Operand) -> int | float:
+        """Return the value of a constant expression."""
+        if isinstance(operand, Index) and isinstance(operand.base, Symbol):
+            placement = self.find(operand.base.name)
+            size = byte_size(placement.type) if isinstance(placement, Placement) else 1
+            return self.address_of(operand.base.name) + size * int(self.constant(operand.index))
+        return evaluate(operand, self.address_of)
+
+    # --- readers --------------------------------------------------------------------------------
+
+    def read(self, operand: Operand, ptx_type: str) -> Reader:
+        """Return a reader of a source operand as `ptx_type`."""
+        if isinstance(operand, Negated):
+            return _inverted(self.read(operand.operand, "pred"))
+        if isinstance(operand, Unary) and self.register(operand.operand) is not None:
+            operand = operand.operand  # the sign of a video instruction's source is its semantics' business too
+        register = self.register(operand)
+        if register is not None:
+            return read_register(register, ptx_type, checked=self.checked)
+        if isinstance(operand, Register):
+            return self._read_special(operand.name, ptx_type)
+        if isinstance(operand, Sink):
+            return _constant(np.zeros((1, 1), dtype_of(ptx_type)))
+        return self._read_constant(operand, ptx_type)
+
+    def _read_special(self, name: str, ptx_type: str) -> Reader:
+        if is_special(name):
+            return _special(name, ptx_type)
+        return self.fail(f"{name} is neither a declared register nor a special one")
+
+    def _read_constant(self, operand: Operand, ptx_type: str) -> Reader:
+        exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None
+        dtype = dtype_of(ptx_type)
+        if ptx_type == "pred":
+            return _constant(np.full((1, 1), bool(self.constant(operand))))
+        if exact is not None and exact[1] == dtype.itemsize:
+            data = exact[0].to_bytes(exact[1], "little")
+        else:
+            data = encode(self.constant(operand), ptx_type)
+        return _constant(np.frombuffer(data, dtype).reshape(1, 1))
+
+    def guard(self) -> Reader | None:
+        """Return a reader of the guard, None if there is none."""
+        guard: Guard | None = self.instruction.guard
+        if guard is None:
+            return None
+        read = self.read(Register(guard.register), "pred")
+        return _inverted(read) if guard.negated else read
+
+    # --- writers --------------------------------------------------------------------------------
+
+    def write(self, operand: Operand, ptx_type: str) -> Writer:
+        """Return a writer to a destination operand."""
+        if isinstance(operand, Sink):
+            return _drop
+        register = self.register(operand)
+        if register is None:
+            self.fail(f"{operand!r} is no register to write to")
+        return write_register(register, ptx_type, checked=self.checked)
+
+    def address(self, operand: Operand) -> Address:
+        """Return an operand that must be an address; a bare symbol or register stands for `[it]`."""
+        if isinstance(operand, Unified):
+            return self.address(operand.address)
+        return operand if isinstance(operand, Address) else Address(operand)
+
+
+def _drop(wave: Wave, lanes: Lanes, value: Array) -> None:
+    """Write to the bit bucket."""
+
+
+def _inverted(read: Reader) -> Reader:
+    return lambda wave, lanes: ~read(wave, lanes)
+
+
+def _constant(value: Array) -> Reader:
+    value.flags.writeable = False
+    return lambda _wave, _lanes: value
+
+
+def _special(name: str, ptx_type: str) -> Reader:
+    dtype = dtype_of(ptx_type)
+    return lambda wave, lanes: lanes.select(wave.specials.read(name, dtype))

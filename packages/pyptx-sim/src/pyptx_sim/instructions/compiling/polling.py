@@ -1,0 +1,179 @@
+"""Find the loops in which a kernel polls: each round does what the last one did until memory changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
+from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.control.branches import destinations
+from pyptx_sim.instructions.memory.addresses import space_of
+from pyptx_sim.machine.scheduling.code import PollingLoop
+from pyptx_sim.machine.specials import changes, is_special, is_special_vector
+from pyptx_sim.operation import Operation
+from pyptx_sim.program.flow import is_gate
+from pyptx_sim.program.loops import innermost_loops
+from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.program.program import BlockRange, Program
+
+_BRANCHES: Final = frozenset({"bra", "brx"})
+_ENDS: Final = frozenset({"ret", "exit", "trap"})
+_UNCHANGING: Final = frozenset({"param", "const"})
+# Steps with an effect that do the same again, if nothing changes meanwhile, and no more than their rows say.
+_REPEATED: Final = frozenset({"ld", "ldu", "atom", "red", "fence", "membar", "bar.warp", "bra", "brx"})
+# They write to memory, but in a polling loop they tell whether they have changed anything there (`Operands.polls`).
+_UPDATES: Final = frozenset({"atom", "red"})
+
+_Edges: TypeAlias = dict[int, frozenset[int]]
+_Registers: TypeAlias = dict[int, RegisterBinding]
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Which registers an instruction reads and writes, by their slots; `surely`: it writes them in every lane."""
+
+    reads: _Registers
+    writes: _Registers
+    surely: bool
+
+
+def polling_loops(program: Program) -> dict[int, PollingLoop]:
+    """Return the loops that poll, by each of their blocks.
+
+    Such a loop reads memory, and writes registers only, but for atomics. One in which every round writes a register
+    that the next one reads, say a counter, is none.
+    """
+    found: dict[int, PollingLoop] = {}
+    for layout in program.functions.values():
+        if not layout.body:
+            continue
+        first = program.block_of[layout.body.start]
+        indices = range(first, program.block_of.get(layout.body.stop, len(program.blocks)))
+        successors = {index: _successors(program, program.blocks[index]) for index in indices}
+        for blocks in innermost_loops(successors, first):
+            loop = _polling_loop(program, successors, blocks)
+            if loop is not None:
+                found.update(dict.fromkeys(blocks, loop))
+    return found
+
+
+def _successors(program: Program, block: BlockRange) -> frozenset[int]:
+    """Return the blocks of the function at which threads may go on behind a block."""
+    last = program.sites[block.last - 1]
+    opcode = last.instruction.opcode[0]
+    if opcode in _ENDS:
+        return frozenset()
+    if opcode not in _BRANCHES:
+        return frozenset({block.index + 1})
+    following = () if last.instruction.guard is None else (block.index + 1,)
+    return frozenset(destinations(Operands(program, last, checked=False))).union(following)
+
+
+def _polling_loop(program: Program, successors: _Edges, blocks: tuple[int, ...]) -> PollingLoop | None:
+    """Return the natural loop of `blocks`, in flow order, if it polls."""
+    ranges = [program.blocks[index] for index in blocks]
+    sites = [site for block in ranges for site in program.sites[block.first : block.last]]
+    instructions = [Operands(program, site, checked=False) for site in sites]
+    if not any(map(_reads_memory, instructions)):
+        return None
+    uses: dict[int, _Use] = {}
+    for each in instructions:
+        use = _use(each)
+        if use is None:
+            return None
+        uses[each.pc] = use
+    carried = _carried(program, successors, blocks, uses)
+    if carried is None:
+        return None
+    return PollingLoop(blocks[0], carried, together=any(is_gate(each.opcode) for each in instructions))
+
+
+def _reads_memory(operands: Operands) -> bool:
+    return space_of(operands.opcode) not in _UNCHANGING and any(map(_is_place, operands.operands))
+
+
+def _is_place(operand: Operand) -> bool:
+    return isinstance(operand, Address | TensorAddress | Unified)
+
+
+# --- registers ----------------------------------------------------------------------------------
+
+
+def _carried(
+    program: Program, successors: _Edges, blocks: tuple[int, ...], uses: dict[int, _Use]
+) -> tuple[RegisterBinding, ...] | None:
+    """Return the registers that a round may read as an earlier one wrote them; None if every round writes one."""
+    entry = blocks[0]
+    carried: _Registers = {}
+    written: dict[int, frozenset[int]] = {}  # what is surely written between the entry and the end of a block
+    for index in blocks:
+        before = [written[each] for each in blocks if each in written and index in successors[each]]
+        known = frozenset[int]() if index == entry else frozenset.intersection(*before)
+        for pc in range(program.blocks[index].first, program.blocks[index].last):
+            use = uses[pc]
+            carried.update((slot, each) for slot, each in use.reads.items() if slot not in known)
+            known = known.union(use.writes) if use.surely else known
+        written[index] = known
+    changed = {slot for use in uses.values() for slot in use.writes}
+    always = frozenset.intersection(*(written[index] for index in blocks if entry in successors[index]))
+    carried = {slot: each for slot, each in carried.items() if slot in changed}
+    return None if always.intersection(carried) else tuple(carried.values())
+
+
+def _use(operands: Operands) -> _Use | None:
+    """Return which registers an instruction reads and writes; None for one that cannot be part of a polling loop."""
+    form = operands.form()
+    if form is None or not _repeats(operands):
+        return None
+    updates = operands.opcode[0] in _UPDATES
+    places = {name for name, operand in form.operands.items() if _is_place(operand)}
+    if places & form.written and not updates:
+        return None
+    written = form.written - places
+    accumulates = "x" in form.row.access and not updates
+    read = [operand for name, operand in form.operands.items() if accumulates or name not in written]
+    guard = operands.instruction.guard
+    reads = _registers(operands, [*read, *([] if guard is None else [Register(guard.register)])])
+    writes = _registers(operands, [form.operands[name] for name in written])
+    if reads is None or writes is None:
+        return None
+    keeps = operands.opcode[0] == "selp" and not writes.keys().isdisjoint(reads)
+    return _Use(reads, writes, surely=guard is None and not keeps)
+
+
+def _repeats(operands: Operands) -> bool:
+    """Tell whether an instruction does the same again, and nothing beside it, until what it reads changes."""
+    meaning = meaning_of(operands.opcode)
+    if meaning is None or isinstance(meaning, Step):
+        return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
+    operation = operands.located(lambda: meaning.bind(operands.instruction))
+    if not isinstance(operation, Operation) or operation.reads_carry or operation.writes_carry:
+        return False
+    return not operation.warp or is_gate(operands.opcode)  # else what it does depends on which lanes are there
+
+
+def _registers(operands: Operands, nodes: Iterable[Operand]) -> _Registers | None:
+    """Return the registers in some operands, by their slots; None if one is special and changes, or is unknown."""
+    found: _Registers = {}
+    for name in (name for node in nodes for name in names_of(node)):
+        binding = operands.scope.find(name)
+        match binding:
+            case RegisterBinding():
+                found[binding.slot] = binding
+            case VectorBinding(components):
+                found.update((each.slot, each) for each in components)
+            case ParameterBinding(register) | UnsizedParameter(register):
+                found[register.slot] = register
+            case None if changes(name) or not (is_special(name) or is_special_vector(name)):
+                return None
+            case _:
+                pass
+    return found

@@ -1,0 +1,91 @@
+"""The steps of ordinary PTX: what memory, control flow, barriers and copies do. All else has rows of semantics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_sim.extension import Step
+from pyptx_sim.instructions.control import branches, calls
+from pyptx_sim.instructions.memory import (
+    addresses,
+    atomics,
+    matrices,
+    matrix_storage,
+    moves,
+    regions,
+    stack,
+    transfers,
+)
+from pyptx_sim.instructions.synchronization import async_copy, barriers, mbarriers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyptx_sim.extension import Effect
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.scheduling.code import Action
+
+
+def _alike(opcodes: str, effect: Effect, compile_it: Callable[[Operands], Action]) -> Iterable[Step]:
+    return [Step(opcode=opcode, effect=effect, compile=compile_it) for opcode in opcodes.split()]
+
+
+def _memory() -> Iterator[Step]:
+    yield from _alike("ld ldu", "access", transfers.compile_load)
+    yield Step(opcode="st", effect="access", compile=transfers.compile_store)
+    yield from _alike("atom red", "access", atomics.compile_atomic)
+    yield Step(opcode="mov", effect="none", compile=moves.compile_move)
+    yield from _alike("alloca stacksave stackrestore", "access", stack.compile_stack)
+    yield Step(opcode="st.bulk", effect="access", compile=regions.compile_fill)
+    yield Step(opcode="discard", effect="access", compile=regions.compile_discard)
+    yield Step(opcode="applypriority", effect="access", compile=regions.compile_priority)
+    yield from _alike("prefetch prefetchu applypriority.async", "none", transfers.compile_hint)
+    yield Step(opcode="createpolicy", effect="none", compile=transfers.compile_policy)
+    yield Step(opcode="cvta", effect="none", compile=addresses.compile_cvta)
+    yield Step(opcode="isspacep", effect="none", compile=addresses.compile_isspacep)
+    yield Step(opcode="mapa", effect="none", compile=addresses.compile_mapa)
+    yield Step(opcode="getctarank", effect="none", compile=addresses.compile_getctarank)
+
+
+def _matrices() -> Iterator[Step]:
+    yield Step(opcode="ldmatrix", effect="access", compile=matrices.compile_ldmatrix)
+    yield Step(opcode="stmatrix", effect="access", compile=matrices.compile_stmatrix)
+    yield from _alike("wmma.load wmma.store", "access", matrix_storage.compile_storage)
+
+
+def _control() -> Iterator[Step]:
+    yield Step(opcode="bra", effect="control", end=branches.compile_bra)
+    yield Step(opcode="brx", effect="control", end=branches.compile_brx)
+    yield Step(opcode="exit", effect="control", end=branches.compile_exit)
+    yield Step(opcode="trap", effect="control", end=branches.compile_trap)
+    yield Step(opcode="ret", effect="control", end=calls.compile_ret)
+    yield Step(opcode="call", effect="control", end=calls.compile_call)
+    yield from _alike("nanosleep brkpt pmevent", "none", transfers.compile_hint)
+    yield Step(opcode="griddepcontrol", effect="order", compile=transfers.compile_hint)
+
+
+def _order() -> Iterator[Step]:
+    yield from [
+        Step(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="") for opcode in ("bar", "barrier")
+    ]
+    yield Step(opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes")
+    yield from _alike("fence membar", "order", barriers.compile_fence)
+    yield from [
+        Step(
+            opcode=f"mbarrier.{name}",
+            effect="order",
+            compile=mbarriers.compile_mbarrier,
+            signals=name in mbarriers.SIGNALS,
+        )
+        for name in mbarriers.NAMES
+    ]
+    for name in ("test_wait", "try_wait"):
+        yield Step(opcode=f"mbarrier.{name}", effect="order", end=mbarriers.compile_wait, converges="", waits=True)
+
+
+def _async_copies() -> Iterator[Step]:
+    yield Step(opcode="cp.async", effect="issue", compile=async_copy.compile_copy)
+    yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_copy, signals=True)
+
+
+STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_async_copies())

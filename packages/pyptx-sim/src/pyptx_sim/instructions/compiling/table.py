@@ -1,0 +1,130 @@
+"""Which function compiles which instruction."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from pyptx_ir.isa.form_diagnostics import unknown_hint
+from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.extension import Step, meaning_of, step_of
+from pyptx_sim.instructions.compiling.batches import compile_batches
+from pyptx_sim.instructions.compiling.claims import touching
+from pyptx_sim.instructions.compiling.compute import compile_operation
+from pyptx_sim.instructions.compiling.held import hold
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.compiling.polling import polling_loops
+from pyptx_sim.instructions.memory import matrices
+from pyptx_sim.instructions.synchronization import barriers
+from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
+from pyptx_sim.operation import Operation
+from pyptx_sim.program.flow import is_gate
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import PollingLoop
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.program.program import BlockRange, Program, Site
+
+_T = TypeVar("_T")
+_Meaning: TypeAlias = Step | Operation
+
+
+@lru_cache(maxsize=128)
+def compile_program(program: Program, *, checked: bool, exact: bool = False, any_form: bool = False) -> Code:
+    """Compile a program to blocks of closures; cached for the program. `exact`, `any_form`: see `pyptx_sim.run`.
+
+    Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
+    """
+    if not any_form:
+        for site in program.sites:
+            operands = Operands(program, site, checked=checked)
+            operands.located(partial(hold, operands))
+    loops = polling_loops(program)
+    return tuple(
+        _block(program, block, loops.get(block.index), checked=checked, exact=exact) for block in program.blocks
+    )
+
+
+def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, checked: bool, exact: bool) -> Block:
+    last = block.last - block.ends
+    sites = program.sites[block.first : last]
+    given = [Operands(program, site, checked=checked, exact=exact, polls=polls is not None) for site in sites]
+    meanings = [operands.located(partial(_meaning, operands)) for operands in given]
+    together = compile_batches(list(zip(given, meanings, strict=True)))
+    steps = tuple(
+        (operands.pc, _step(operands, meaning, together.get(operands.pc)))
+        for operands, meaning in zip(given, meanings, strict=True)
+    )
+    gate = _gate(program, program.sites[block.first]) if block.gate else None
+    end = None
+    if block.ends:
+        operands = Operands(program, program.sites[last], checked=checked)
+        end = operands.located(lambda: _end(operands, block.index + 1))
+    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.meets, polls)
+
+
+def _gate(program: Program, site: Site) -> barriers.MaskGate:
+    return barriers.compile_gate(Operands(program, site, checked=False))
+
+
+def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
+    """Return what an instruction does, around `together` where it is computed together with others."""
+    step = operands.located(lambda: _unguarded(operands, meaning, together))
+    if "aligned" in operands.opcode:
+        step = matrices.checking(operands, step)
+    if is_gate(operands.opcode):
+        step = barriers.synchronising(_gate(operands.program, operands.site), step)
+    guard = operands.guard()
+    if guard is None:
+        return step
+
+    def guarded(wave: Wave, lanes: Lanes) -> None:
+        some = lanes.narrowed(guard(wave, lanes))
+        if some is not None:
+            step(wave, some)
+
+    return guarded
+
+
+def _meaning(operands: Operands) -> _Meaning:
+    """Return the step of an instruction, or what the semantics bind to it."""
+    found = meaning_of(operands.opcode)
+    if found is None:
+        raise _missing(operands.opcode)
+    if isinstance(found, Step):
+        return found
+    operation = found.bind(operands.instruction)
+    if not isinstance(operation, Operation):
+        raise ProgramError(f"the semantics of {found.opcode} bind to {type(operation).__name__}, not to an Operation")
+    return operation
+
+
+def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
+    if isinstance(meaning, Operation):
+        return _touching(operands, together or compile_operation(operands, meaning))
+    action = _required(meaning.compile, operands)(operands)
+    return action if meaning.claims is not None else _touching(operands, action)
+
+
+def _end(operands: Operands, following: int) -> Terminator:
+    step = step_of(operands.opcode)
+    return _required(step.end if step is not None else None, operands)(operands, following)
+
+
+def _required(compiles: _T | None, operands: Operands) -> _T:
+    if compiles is None:
+        raise _missing(operands.opcode)
+    return compiles
+
+
+def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
+    return MissingSemantics(
+        f"the simulator has no semantics for {'.'.join(opcode)}",
+        hint=unknown_hint(opcode) or "a plugin may provide them through pyptx_semantics",
+    )
+
+
+def _touching(operands: Operands, action: Action) -> Action:
+    """Return what in a checked run also judges accesses to registers that asynchronous work uses."""
+    return touching(operands, action) if operands.checked else action

@@ -1,0 +1,143 @@
+"""Control flow within a function. Manual: "bra", "brx.idx", "exit", "trap", "brkpt"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Register, Symbol
+from pyptx_sim.errors import KernelTrap
+from pyptx_sim.machine.lanes import WARP, pick
+from pyptx_sim.program.scopes import LabelBinding, TargetsBinding
+
+if TYPE_CHECKING:
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.scheduling.code import Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+
+def label_block(operands: Operands, name: str) -> int:
+    """Return the block that a label stands in front of."""
+    found = operands.find(name)
+    if not isinstance(found, LabelBinding):
+        operands.fail(f"{name} is no label")
+    return operands.program.label_block(found.key)
+
+
+def destinations(operands: Operands) -> tuple[int, ...]:
+    """Return the blocks that `bra` or `brx.idx` branches to, in the order of its list."""
+    if operands.opcode[0] == "bra":
+        label = operands.operands[0]
+        if not isinstance(label, Symbol | Register):
+            operands.fail("a branch needs a label")
+        return (label_block(operands, label.name),)
+    table = operands.operands[1]
+    if not isinstance(table, Symbol):
+        operands.fail("brx.idx needs the label of a .branchtargets list")
+    found = operands.find(table.name)
+    if not isinstance(found, TargetsBinding):
+        operands.fail(f"{table.name} labels no .branchtargets list")
+    return tuple(label_block(operands, name) for name in found.names)
+
+
+def compile_bra(operands: Operands, following: int) -> Terminator:
+    """Branch; lanes that disagree part."""
+    (taken,) = destinations(operands)
+    guard = operands.guard()
+    if guard is None:
+        return lambda _wave, _group: taken
+
+    def branch(wave: Wave, group: Group) -> int | None:
+        lanes = group.lanes
+        condition: Mask = guard(wave, lanes)
+        if condition.shape == (1, 1):
+            return taken if condition[0, 0] else following
+        wants = np.broadcast_to(condition, (lanes.height, WARP))
+        goes, stays = (wants, ~wants) if lanes.mask is None else (wants & lanes.mask, lanes.mask & ~wants)
+        if not stays.any():
+            return taken
+        if not goes.any():
+            return following
+        part(wave, group, goes, stays, (taken, following))
+        return None
+
+    return branch
+
+
+def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, int]) -> None:
+    """Send the lanes `goes` of each strand to the first block and the lanes `stays` to the second."""
+    strands, ids = wave.strands, group.ids
+    if group.lanes.rows is None and len(ids) != group.lanes.height:
+        rows = strands.warp[ids]
+        goes, stays = goes[rows], stays[rows]
+    taken, following = blocks
+    some, rest = goes.any(axis=1), stays.any(axis=1)
+    strands.block[ids] = np.where(some, taken, following)
+    both = some & rest
+    if both.any():
+        strands.split(ids[both], stays[both], following)
+
+
+def compile_brx(operands: Operands, following: int) -> Terminator:
+    """Branch to one of a list of labels by an index."""
+    del following
+    blocks = np.array(destinations(operands), np.int64)
+    read = operands.read(operands.operands[0], "u32")
+
+    def branch(wave: Wave, group: Group) -> int | None:
+        # An index beyond the list is undefined behaviour; the last target takes it.
+        chosen = np.minimum(read(wave, group.lanes).astype(np.int64), len(blocks) - 1)
+        return disperse(wave, group, blocks[chosen])
+
+    return branch
+
+
+def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
+    """Send every lane to its block in `blocks`, `[rows|1, 32|1]`; returns the block if all go to one."""
+    lanes = group.lanes
+    targets = np.unique(pick(blocks, *lanes.active)).tolist()
+    if len(targets) == 1:
+        return int(targets[0])
+    strands, ids = wave.strands, group.ids
+    everywhere = np.broadcast_to(blocks, (lanes.height, WARP))
+    if lanes.rows is None and len(ids) != lanes.height:
+        everywhere = everywhere[strands.warp[ids]]
+    for target in targets:
+        going = strands.mask[ids] & (everywhere == target)
+        all_go = (going == strands.mask[ids]).all(axis=1)
+        strands.block[ids[all_go]] = target
+        some = going.any(axis=1) & ~all_go
+        if some.any():
+            strands.split(ids[some], going[some], target)
+        ids, everywhere = ids[~all_go], everywhere[~all_go]
+    return None
+
+
+def compile_exit(operands: Operands, following: int) -> Terminator:
+    """End the threads."""
+    del operands, following
+
+    def end(wave: Wave, group: Group) -> int | None:
+        wave.exit(group.ids)
+        return None
+
+    return end
+
+
+def compile_trap(operands: Operands, following: int) -> Terminator:
+    """Stop the kernel with an error."""
+    del operands, following
+
+    def trap(wave: Wave, group: Group) -> int | None:
+        warp = int(wave.strands.warp[group.ids[0]])
+        lane = int(wave.strands.mask[group.ids[0]].argmax())
+        raise KernelTrap(
+            f"{wave.geometry.thread_name(warp, lane)} executed trap",
+            where=wave.machine.where(wave.pc),
+            hint="the kernel stops itself here; look at the condition that leads to it",
+        )
+
+    return trap

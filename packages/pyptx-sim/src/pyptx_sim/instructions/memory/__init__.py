@@ -1,0 +1,1 @@
+"""Instructions that access memory."""

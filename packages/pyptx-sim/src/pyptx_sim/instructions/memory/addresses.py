@@ -1,0 +1,294 @@
+"""Address operands, and the instructions that compute addresses: `cvta`, `isspacep`, `mapa`, `getctarank`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
+from pyptx_sim.instructions.compiling.registers import Reader, read_register
+from pyptx_sim.machine.lanes import IntArray, Lanes, pick
+from pyptx_sim.machine.memory.access import by_space, fault
+from pyptx_sim.machine.memory.spaces import Memory
+from pyptx_sim.machine.wave import Wave
+from pyptx_sim.program.program import FRAME_SLOT
+from pyptx_sim.program.scopes import DYNAMIC_OFFSET, ParameterBinding, Placement, UnsizedParameter
+from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOWS
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.scopes import RegisterBinding
+
+Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
+
+SPACES = ("global", "shared", "local", "const", "param")
+_MASK64 = (1 << 64) - 1
+_RANKS = 0xFF  # what of a rank `mapa` puts into an address
+
+
+def space_of(opcode: tuple[str, ...]) -> str:
+    """Return the state space that an opcode names (sub-qualifiers left off), `generic` if it names none."""
+    for word in opcode[1:]:
+        space = word.partition("::")[0].partition("[")[0]
+        if space in SPACES:
+            return space
+    return "generic"
+
+
+def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding | None:
+    """Return the parameter that an address names, if it lives in a register."""
+    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+        return None
+    found = operands.find(operand.base.name)
+    return found if isinstance(found, ParameterBinding) else None
+
+
+def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
+    """Return the register with the local address of a parameter without a size, None for anything else."""
+    found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
+    return found.register if isinstance(found, UnsizedParameter) else None
+
+
+def target(operands: Operands, operand: Operand, space: str) -> Target:
+    """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
+    find = _anywhere(operands, operand, space)
+    return _of_own_block(find) if space == "shared" and _names_own_block(operands.opcode) else find
+
+
+def _names_own_block(opcode: tuple[str, ...]) -> bool:
+    """Tell whether shared addresses must lie in the own block: `.shared` alone is `.shared::cta`."""
+    return "shared::cluster" not in opcode and not {"shared", "shared::cta"}.isdisjoint(opcode)
+
+
+def _of_own_block(find: Target) -> Target:
+    """Return a target that faults for an address in another block of the cluster. Manual: "Shared State Space"."""
+
+    def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+        found = find(wave, lanes)
+        return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank for all: there are no clusters
+
+    return own
+
+
+def _judged(wave: Wave, found: Iterator[tuple[Memory, Lanes, IntArray]]) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    size = wave.machine.launch.cluster_size
+    for memory, lanes, addresses in found:
+        ranks = addresses >> RANK_SHIFT
+        foreign = lanes.narrowed((ranks != lanes.select(wave.rank)[:, None]) & (ranks >= 0) & (ranks < size))
+        if foreign is not None:
+            _report_foreign(wave, foreign, addresses)
+        yield memory, lanes, addresses
+
+
+def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
+    positions, columns = lanes.active
+    address = int(pick(addresses, positions, columns)[0])
+    thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
+    where = f"{address:#x}, in the shared memory of block {address >> RANK_SHIFT} of the cluster"
+    hint = "name .shared::cluster: .shared alone means the memory of the own block"
+    fault(wave, "out-of-bounds", f"{thread} uses .shared::cta for {where}", hint, lanes.count)
+
+
+def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
+    """Return the same, whichever block of the cluster a shared address lies in."""
+    address = operands.address(operand)
+    delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+    register = operands.register(address.base) or unsized(operands, address.base)
+    if register is None:
+        return _symbol_target(operands, address.base, delta, space)
+    read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
+    if space == "param":
+        return _generic(_of_parameters(_biased(read, delta, register.width)))
+    if space == "generic":
+        return _generic(_biased(read, delta, register.width))
+    if space == "global":
+        delta -= GLOBAL_WINDOW
+    return _in_space(space, _biased(read, delta, register.width))
+
+
+def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
+    """Add a constant to a 32- or 64-bit address with its wrap-around, and widen it."""
+    if width == 8:
+        bias = np.uint64(delta & _MASK64)
+        if not delta:
+            return lambda wave, lanes: read(wave, lanes).view(np.int64)
+        return lambda wave, lanes: (read(wave, lanes) + bias).view(np.int64)
+    short = np.uint32(delta & 0xFFFFFFFF)
+    if not delta:
+        return lambda wave, lanes: read(wave, lanes).astype(np.int64)
+    return lambda wave, lanes: (read(wave, lanes) + short).astype(np.int64)
+
+
+def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wave, Lanes], IntArray]:
+    """Make generic what registers hold as addresses of parameters: those of functions lie in local memory.
+
+    Manual: "mov", "Device Function Parameters". The entry's bank has addresses of its own, which are generic already.
+    """
+
+    def find(wave: Wave, lanes: Lanes) -> IntArray:
+        address = addresses(wave, lanes)
+        return np.where(address >> 32 == 0, address + LOCAL_WINDOW, address)
+
+    return find
+
+
+def _in_space(space: str, addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
+    def find(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+        yield wave.memories[space], lanes, addresses(wave, lanes)
+
+    return find
+
+
+def _generic(addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
+    return lambda wave, lanes: by_space(wave, lanes, addresses(wave, lanes))
+
+
+def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) -> Target:
+    placement, offset = placed(operands, base)
+    if placement is None:
+        fixed = np.full((1, 1), offset + delta, np.int64)
+        if space in {"generic", "param"}:
+            return _generic(lambda _wave, _lanes: fixed)
+        shift = GLOBAL_WINDOW if space == "global" else 0
+        return _in_space(space, lambda _wave, _lanes: fixed - shift)
+    if placement.space == "local":
+        relative = np.int64(offset + delta)
+        return _in_space("local", lambda wave, lanes: frame_base(wave, lanes) + relative)
+    start = np.full((1, 1), offset + delta, np.int64)
+    if placement.space == "shared":
+        return _in_space("shared", lambda wave, lanes: start + lanes.select(wave.rank_base))
+    return _in_space(placement.space, lambda _wave, _lanes: start)
+
+
+def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
+    """Return where the running function's frame begins in local memory."""
+    base = wave.registers[FRAME_SLOT]
+    assert base is not None  # noqa: S101 - set when the wave starts
+    return lanes.select(base)
+
+
+def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
+    """Return the variable that an address expression is built on with the offset in its space, or a plain constant."""
+    match operand:
+        case Parenthesized(inner):
+            return placed(operands, inner)
+        case Binary("+" | "-" as op, left, right):
+            placement, offset = placed(operands, left)
+            delta = int(operands.constant(right))
+            return placement, offset + delta if op == "+" else offset - delta
+        case Symbol(name) if isinstance(found := operands.find(name), Placement):
+            placement = operands.dynamic(found) if found.offset == DYNAMIC_OFFSET else found
+            return placement, placement.offset
+        case _:
+            return None, int(operands.constant(operand))
+
+
+def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
+    """Return a reader of a variable's address for `mov`, or None if the operand names no variable in memory."""
+    passed = unsized(operands, operand)
+    if passed is not None:
+        return read_register(passed, ptx_type, checked=operands.checked)
+    if not isinstance(operand, Symbol | Binary | Parenthesized):
+        return None
+    if isinstance(operand, Symbol) and not isinstance(operands.scope.find(operand.name), Placement):
+        return None
+    placement, offset = placed(operands, operand)
+    if placement is None:
+        return None
+    dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
+    if placement.space == "local":
+        start = np.int64(offset)
+        return lambda wave, lanes: (frame_base(wave, lanes) + start).astype(dtype)
+    if placement.space == "shared":
+        first = np.int64(offset)
+        return lambda wave, lanes: (lanes.select(wave.rank_base) + first).astype(dtype)
+    shift = {"global": GLOBAL_WINDOW, "param": WINDOWS["param"]}.get(placement.space, 0)
+    value = np.full((1, 1), (offset + shift) & _MASK64, np.uint64).astype(dtype)
+    return lambda _wave, _lanes: value
+
+
+# --- instructions -------------------------------------------------------------------------------
+
+
+def compile_cvta(operands: Operands) -> Action:
+    """Convert between an address in a space and a generic one. Manual: "cvta"."""
+    opcode = operands.opcode
+    space, ptx_type = space_of(opcode), opcode[-1]
+    # Those of the global space are generic already; those of parameters too, but for what has 32 bits of one.
+    shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
+    destination, source = operands.operands
+    named = read_address(operands, source, ptx_type)
+    read = named or operands.read(source, ptx_type)
+    write = operands.write(destination, ptx_type)
+    bits = 64 if ptx_type.endswith("64") else 32
+    delta = -shift if "to" in opcode else shift
+    bias = np.array(delta & ((1 << bits) - 1), np.dtype(f"<u{bits // 8}"))[None, None]
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        value = read(wave, lanes)
+        write(wave, lanes, value.view(bias.dtype) + bias if delta else value)
+
+    def complete(wave: Wave, lanes: Lanes) -> None:
+        value = read(wave, lanes).view(bias.dtype)
+        write(wave, lanes, np.where(value >> np.uint64(32) == 0, value | np.uint64(WINDOWS["param"]), value))
+
+    return complete if space == "param" and bits == 64 else step
+
+
+def compile_isspacep(operands: Operands) -> Action:
+    """Tell whether a generic address lies in a space. Manual: "isspacep"."""
+    space = space_of(operands.opcode)
+    own_cta = "shared::cta" in operands.opcode or operands.opcode[-1] == "shared"
+    destination, source = operands.operands
+    write, read = operands.write(destination, "pred"), operands.read(source, "u64")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        address = read(wave, lanes)
+        if space == "global":
+            inside = address >= np.uint64(GLOBAL_WINDOW)
+        else:
+            inside = address >> np.uint64(32) == np.uint64(WINDOWS[space] >> 32)
+        if space == "shared" and own_cta:
+            rank = (address & np.uint64(0xFFFFFFFF)) >> np.uint64(RANK_SHIFT)
+            inside = inside & (rank == lanes.select(wave.rank)[:, None])
+        write(wave, lanes, inside)
+
+    return step
+
+
+def compile_mapa(operands: Operands) -> Action:
+    """Map a shared address to that of another CTA of the cluster. Manual: "mapa"."""
+    ptx_type = operands.opcode[-1]
+    destination, source, rank = operands.operands
+    read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
+    write, read_rank = operands.write(destination, ptx_type), operands.read(rank, "u32")
+    dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
+    keep, shift = (
+        dtype.type((SHARED_WINDOW if dtype.itemsize == 8 else 0) | ((1 << RANK_SHIFT) - 1)),
+        dtype.type(RANK_SHIFT),
+    )
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas puts a byte in (PRMT)
+        write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
+
+    return step
+
+
+def compile_getctarank(operands: Operands) -> Action:
+    """Return the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
+    ptx_type = operands.opcode[-1]
+    destination, source = operands.operands
+    read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
+    write = operands.write(destination, "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        address: Array = read(wave, lanes).astype(np.uint32)
+        write(wave, lanes, address >> np.uint32(RANK_SHIFT))
+
+    return step

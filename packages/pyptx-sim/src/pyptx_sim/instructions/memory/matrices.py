@@ -1,0 +1,194 @@
+"""Matrices between memory and the registers of a warp: `ldmatrix`, `stmatrix`.
+
+Manual: "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.fragments import move_of
+from pyptx_ir.syntax.operands import Immediate
+from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.memory.access import Access
+from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
+from pyptx_sim.semantics.sparse_factors import meaningless
+from pyptx_sim.types import SIXTEEN
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments import Move
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+# A row of a matrix is 16 bytes, from the address that a lane of its own gives.
+_ROW = 16
+_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+_SHAPES = frozenset({"m8n8", "m16n16", "m8n16", "m16n8"})
+_TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "s8", "s4"})
+
+
+def _read_opcode(operands: Operands) -> tuple[Move, int]:
+    """Return how a matrix moves, and how many do."""
+    words = operands.opcode
+    count = next((_COUNTS[word] for word in words if word in _COUNTS), None)
+    shape = next((word for word in words if word in _SHAPES), "")
+    types = tuple(word for word in words if word in _TYPES)
+    if count is None:
+        operands.fail("the instruction names no number of matrices")
+    try:
+        return move_of(shape, *types, transposed="trans" in words), count
+    except ValueError as error:
+        raise MissingSemantics(f"the simulator has no semantics for {'.'.join(words)}: {error}") from error
+
+
+def _naming(move: Move, count: int) -> Mask | None:
+    """Return which lanes give addresses, None for all of them."""
+    named = np.zeros((1, WARP), np.bool_)
+    named[:, : count * move.addresses] = True
+    return None if named.all() else named
+
+
+def compile_ldmatrix(operands: Operands) -> Action:
+    """Load matrices, each into a register or two."""
+    destination, source = operands.operands
+    move, count = _read_opcode(operands)
+    writers = [operands.write(element, "b32") for element in operands.elements(destination)]
+    held = move.fragment.registers
+    if len(writers) != count * held:
+        operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
+    find = target(operands, source, space_of(operands.opcode))
+    access = Access("read", _ROW)
+    naming = _naming(move, count)
+    pack = packing(move.fragment, (count, 1))
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        rows = np.zeros((lanes.height, WARP), SIXTEEN)
+        named = lanes if naming is None else lanes.narrowed(naming)
+        for memory, part, addresses in find(wave, named) if named else ():
+            places = access.places(wave, part, memory, addresses)
+            if places is None:
+                continue
+            if wave.machine.checked:
+                access.before(wave, part, memory, places)
+            read = memory.arena.gather(places.offsets, SIXTEEN, 1)[0]
+            if places.positions is None:
+                rows[:] = read
+            else:
+                rows[places.positions, places.columns] = read
+        for write, value in zip(writers, pack(_elements(rows[:, : count * move.addresses], move)), strict=True):
+            write(wave, lanes, value)
+
+    return step
+
+
+def _elements(rows: Array, move: Move) -> Array:
+    """Return the elements of matrices, below each other, from their rows of 16 bytes, narrow ones padded."""
+    words = np.ascontiguousarray(rows).view(np.uint32)
+    fragment = move.fragment
+    if move.stored == fragment.bits:
+        return split(words, fragment.bits)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    used = bits.reshape(*rows.shape, -1)[..., : move.stored * fragment.columns]
+    weights = (1 << np.arange(move.stored)).astype(np.uint8)
+    return np.asarray(used.reshape(*rows.shape, fragment.columns, move.stored) @ weights)
+
+
+def compile_stmatrix(operands: Operands) -> Action:
+    """Store matrices, each from a register."""
+    destination, source = operands.operands
+    move, count = _read_opcode(operands)
+    readers = [operands.read(element, "b32") for element in operands.elements(source)]
+    if len(readers) != count * move.fragment.registers:
+        operands.fail(f"{len(readers)} registers for {count} matrices")
+    find = target(operands, destination, space_of(operands.opcode))
+    access = Access("write", _ROW)
+    naming = _naming(move, count)
+    unpack = unpacking(move.fragment)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        shape = (lanes.height, WARP)
+        rows = np.zeros(shape, SIXTEEN)
+        for matrix, read in enumerate(readers):
+            elements = unpack([np.ascontiguousarray(np.broadcast_to(read(wave, lanes), shape))])
+            share = slice(matrix * move.addresses, (matrix + 1) * move.addresses)
+            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(SIXTEEN)
+        named = lanes if naming is None else lanes.narrowed(naming)
+        for memory, part, addresses in find(wave, named) if named else ():
+            places = access.places(wave, part, memory, addresses)
+            if places is None:
+                continue
+            if wave.machine.checked:
+                access.before(wave, part, memory, places)
+            offsets = np.broadcast_to(places.offsets, shape) if places.positions is None else places.offsets
+            values = [places.pick(rows)]
+            if wave.watching and memory.arena.holds(offsets, values):
+                continue
+            memory.arena.scatter(offsets, values)
+            memory.arena.mark(offsets, _ROW)
+            wave.version += 1
+
+    return step
+
+
+def checking(operands: Operands, step: Action) -> Action:
+    """Return a step for whole warps that reports warps that are not whole, and metadata without a meaning."""
+    if not operands.checked:
+        return step
+    judge = _metadata_check(operands)
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        mask = lanes.mask
+        if mask is not None:
+            partial = mask.any(axis=1) & ~mask.all(axis=1)
+            if partial.any():
+                _report_partial(wave, lanes, int(partial.argmax()), mask)
+        if judge is not None:
+            judge(wave, lanes)
+        step(wave, lanes)
+
+    return run
+
+
+def _metadata_check(operands: Operands) -> Action | None:
+    """Return what judges the metadata of a sparse product whose metadata is ordered; None for anything else."""
+    words = operands.opcode
+    if words[:2] != ("mma", "sp::ordered_metadata") or not isinstance(operands.operands[5], Immediate):
+        return None
+    judge = meaningless(words[4], words[-3], int(operands.constant(operands.operands[5])))
+    read = operands.read(operands.operands[4], "b32")
+
+    def check(wave: Wave, lanes: Lanes) -> None:
+        words_of_lanes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP))
+        bad: Array = np.logical_and(judge(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
+        if not bad.any():
+            return
+        position, row = (int(part[0]) for part in np.nonzero(bad))
+        warp = wave.geometry.warp_name(int(lanes.row_numbers()[position]))
+        wave.machine.log.report(
+            "sparse-metadata",
+            f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
+            wave.pc,
+            hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
+            count=int(np.count_nonzero(bad)),
+        )
+
+    return check
+
+
+def _report_partial(wave: Wave, lanes: Lanes, row: int, mask: Mask) -> None:
+    warp = wave.geometry.warp_name(int(lanes.row_numbers()[row]))
+    absent = np.flatnonzero(~mask[row]).tolist()
+    wave.machine.log.report(
+        "warp-divergence",
+        f"{warp} executes an instruction for whole warps without its lanes {absent}",
+        wave.pc,
+        hint="let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps",
+        count=len(absent),
+    )

@@ -1,0 +1,175 @@
+"""Matrices between memory and opaque fragments: `wmma.load`, `wmma.store`.
+
+Manual: "Matrix Storage for WMMA", "Warp-level Matrix Load Instruction: wmma.load", "… wmma.store". Which lane holds
+what is the simulator's choice: see `pyptx_ir.fragments.wmma_fragment`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.memory.access import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.fragments import Fragment
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How a matrix lies in memory: lines, rows or columns, `stride` elements apart, and who moves what of it.
+
+    A lane moves `pieces` in turn, each of `size` bytes: the lines and the elements within them where they begin, for
+    each lane; `per_register` pieces make up a register.
+    """
+
+    fragment: Fragment
+    lines: tuple[IntArray, ...]
+    columns: tuple[IntArray, ...]
+    size: int
+    length: int
+
+    @property
+    def per_register(self) -> int:
+        """How many pieces make up a register."""
+        return self.fragment.width // (8 * self.size)
+
+
+def _storage(operands: Operands) -> Storage:
+    words = operands.opcode
+    which = words[2]
+    shape = next(word for word in words if word[0] == "m" and word[1].isdigit())
+    element = words[-1]
+    by_rows = "row" in words
+    fragment = fragment_of("wmma", shape, "c" if which == "d" else which, element)
+    packed, bits = fragment.packed, BITS[element]
+    together = packed if _lie_together(fragment, by_rows=by_rows) else 1
+    if together * bits < 8:
+        operands.fail(f"elements of {bits} bits that do not lie side by side in memory")
+    lines: list[IntArray] = []
+    columns: list[IntArray] = []
+    for first in range(0, fragment.count, together):
+        rows = np.array([[fragment.row(lane, first) for lane in range(WARP)]], np.int64)
+        along = np.array([[fragment.column(lane, first) for lane in range(WARP)]], np.int64)
+        lines.append(rows if by_rows else along)
+        columns.append(along if by_rows else rows)
+    length = fragment.columns if by_rows else fragment.rows
+    return Storage(fragment, tuple(lines), tuple(columns), together * bits // 8, length)
+
+
+def _lie_together(fragment: Fragment, *, by_rows: bool) -> bool:
+    """Tell whether the elements of a register lie side by side in memory."""
+    steps = [step.column if by_rows else step.row for step in fragment.elements]
+    return all(steps[bit] == 1 << bit for bit in range(fragment.packed.bit_length() - 1))
+
+
+def _strides(operands: Operands, storage: Storage, position: int) -> Reader:
+    """Return a reader of the elements from line to line."""
+    given = operands.operands[position:]
+    if given:
+        return operands.read(given[0], "u32")
+    default = np.full((1, 1), storage.length, np.uint32)
+    return lambda _wave, _lanes: default
+
+
+def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
+    """Yield the bytes from the matrix's first element to each piece."""
+    bits = storage.fragment.bits
+    wide = stride.astype(np.int64)
+    for line, column in zip(storage.lines, storage.columns, strict=True):
+        yield (line * wide + column) * bits // 8
+
+
+def compile_load(operands: Operands) -> Action:
+    """Load a matrix into fragments."""
+    storage = _storage(operands)
+    destination, source = operands.operands[:2]
+    kind = {32: "b32", 64: "b64"}[storage.fragment.width]
+    writers = [operands.write(element, kind) for element in operands.elements(destination)]
+    if len(writers) != storage.fragment.registers:
+        operands.fail(f"{len(writers)} registers, where {storage.fragment.registers} are due")
+    find = target(operands, source, space_of(operands.opcode))
+    strides = _strides(operands, storage, 2)
+    access = Access("read", storage.size)
+    count = storage.per_register
+    piece_type = np.dtype(f"<u{storage.size}")
+    register_type = np.dtype(f"<u{storage.fragment.width // 8}")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        words = np.zeros((len(writers), lanes.height, WARP, count), piece_type)
+        for memory, part, addresses in find(wave, lanes):
+            for number, offset in enumerate(_offsets(storage, strides(wave, part))):
+                value = _piece(wave, part, memory, addresses + offset)
+                words[number // count, ..., number % count] |= value
+        for write, word in zip(writers, words, strict=True):
+            write(wave, lanes, word.view(register_type)[..., 0])
+
+    def _piece(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Array:
+        places = access.places(wave, lanes, memory, addresses)
+        if places is None:
+            return np.zeros((1, 1), piece_type)
+        if wave.machine.checked:
+            access.before(wave, lanes, memory, places)
+        return places.spread(memory.arena.gather(places.offsets, piece_type, 1)[0], lanes.height)
+
+    return step
+
+
+def compile_store(operands: Operands) -> Action:
+    """Store fragments to a matrix."""
+    storage = _storage(operands)
+    destination, source = operands.operands[:2]
+    kind = {32: "b32", 64: "b64"}[storage.fragment.width]
+    readers = [operands.read(element, kind) for element in operands.elements(source)]
+    if len(readers) != storage.fragment.registers:
+        operands.fail(f"{len(readers)} registers, where {storage.fragment.registers} are due")
+    find = target(operands, destination, space_of(operands.opcode))
+    strides = _strides(operands, storage, 2)
+    access = Access("write", storage.size)
+    count = storage.per_register
+    piece_type = np.dtype(f"<u{storage.size}")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        shape = (lanes.height, WARP)
+        for memory, part, addresses in find(wave, lanes):
+            for number, offset in enumerate(_offsets(storage, strides(wave, part))):
+                word = np.ascontiguousarray(np.broadcast_to(readers[number // count](wave, part), shape))
+                piece = word.view(piece_type).reshape(*shape, count)[..., number % count]
+                _write(wave, part, memory, addresses + offset, piece)
+
+    def _write(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, piece: Array) -> None:
+        places = access.places(wave, lanes, memory, addresses)
+        if places is None:
+            return
+        if wave.machine.checked:
+            access.before(wave, lanes, memory, places)
+        offsets, values = places.offsets, [places.pick(piece)]
+        if places.positions is None:
+            offsets = np.broadcast_to(offsets, piece.shape)
+        if wave.watching and memory.arena.holds(offsets, values):
+            return
+        memory.arena.scatter(offsets, values)
+        memory.arena.mark(offsets, storage.size)
+        wave.version += 1
+
+    return step
+
+
+def compile_storage(operands: Operands) -> Action:
+    """Load or store."""
+    return compile_load(operands) if operands.opcode[1] == "load" else compile_store(operands)

@@ -1,0 +1,85 @@
+"""Instructions on regions of memory. Manual: "st.bulk", "discard", "applypriority"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.synchronization.threads import locate
+from pyptx_sim.machine.lanes import WARP, pick
+from pyptx_sim.machine.memory.access import Access, Places
+
+if TYPE_CHECKING:
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+
+_LINE = 128  # bytes: what discard and applypriority are for
+_WORD = 8  # bytes: what st.bulk counts in
+
+
+def compile_fill(operands: Operands) -> Action:
+    """Fill a region of shared memory with zeros, for each thread."""
+    find = target(operands, operands.operands[0], space_of(operands.opcode))
+    read = operands.read(operands.operands[1], "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        sizes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP)).astype(np.int64)
+        for size in np.unique(sizes[lanes.full_mask]).tolist():
+            some = lanes.narrowed(sizes == size)
+            if some is None or not size:
+                continue
+            if size % _WORD:
+                hint = f"the size must be a multiple of {_WORD}"
+                wave.mbarriers.misuse("misaligned", f"st.bulk of {size} bytes", wave.pc, hint)
+                continue
+            spots = locate(wave, some, find, Access("write", size, alignment=_WORD), "shared")
+            arena = wave.memories["shared"].arena
+            for offset in _touched(wave, some, spots, "shared", size).tolist():
+                arena.data[offset : offset + size] = 0
+                if arena.initialised is not None:
+                    arena.initialised[offset : offset + size] = 1
+
+    return step
+
+
+def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -> IntArray:
+    """Tell the observers of writes at the sound ones of `spots`, and return these."""
+    sound = lanes.narrowed(spots >= 0)
+    if sound is None:
+        return np.zeros(0, np.int64)
+    positions, columns = sound.active
+    offsets = pick(spots, positions, columns)
+    if wave.machine.checked:
+        places = Places(offsets, positions, columns)
+        Access("write", size).before(wave, sound, wave.memories[space], places)
+    wave.version += 1
+    return offsets
+
+
+def compile_discard(operands: Operands) -> Action:
+    """Make 128 bytes of global memory arbitrary, as if nothing had written them."""
+    find = target(operands, operands.operands[0], space_of(operands.opcode))
+    access = Access("write", _LINE)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        spots = locate(wave, lanes, find, access, "global")
+        known = wave.memories["global"].arena.initialised
+        for offset in _touched(wave, lanes, spots, "global", _LINE).tolist():
+            if known is not None:
+                known[offset : offset + _LINE] = 0
+
+    return step
+
+
+def compile_priority(operands: Operands) -> Action:
+    """Check the address: there are no caches here whose priorities could change."""
+    find = target(operands, operands.operands[0], space_of(operands.opcode))
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        locate(wave, lanes, find, Access("read", _LINE), "global")
+
+    return step

@@ -1,0 +1,51 @@
+"""Tell the observers of asynchronous work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.asynchrony.groups import COPY
+from pyptx_sim.observer import Touch, Work
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension import GroupKind, Proxy
+    from pyptx_sim.machine.asynchrony.copies import Copies
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+
+def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> None:
+    """Tell which groups lanes have waited for."""
+    if wave.machine.observers.active:
+        groups = wave.groups_of(kind)
+        wave.machine.observers.waited(kind, warps, masks, groups.done[warps], groups.read[warps])
+
+
+def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
+    """Tell of copies by threads."""
+    everyone = np.arange(len(copies))
+    touches = [Touch("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
+    read = everyone if copies.used is None else everyone[copies.used == copies.size]
+    if len(read):
+        touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
+    tell(wave, ticket, COPY, (copies.warps, copies.lanes, copies.numbers), tuple(touches))
+
+
+def tell(
+    wave: Wave,
+    ticket: int,
+    kind: GroupKind | None,
+    threads: tuple[IntArray, IntArray, IntArray],
+    touches: tuple[Touch, ...],
+    *,
+    proxy: Proxy | None = None,
+) -> None:
+    """Tell of work by `threads`: their warps, lanes and groups."""
+    warps, lanes, groups = threads
+    work = Work(
+        ticket=ticket, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches
+    )
+    wave.machine.observers.issued(work)

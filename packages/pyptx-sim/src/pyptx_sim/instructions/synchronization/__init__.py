@@ -1,0 +1,1 @@
+"""Instructions by which threads meet, wait, and copy asynchronously."""

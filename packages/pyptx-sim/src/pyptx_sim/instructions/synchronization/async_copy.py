@@ -1,0 +1,199 @@
+"""`cp.async`: copies by threads, their groups, and arrivals behind them. Manual: "Non-bulk copy", "mbarrier"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Immediate
+from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.notify import tell_copies, tell_waited
+from pyptx_sim.instructions.synchronization.mbarriers import ACCESS, barrier_target
+from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared, threads_at
+from pyptx_sim.machine.asynchrony.copies import Arrivals, Copies
+from pyptx_sim.machine.asynchrony.groups import COPY
+from pyptx_sim.machine.lanes import WARP, by_warp, pick
+from pyptx_sim.machine.memory.access import Access, Places
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+
+def compile_copy(operands: Operands) -> Action:
+    """Compile everything that begins with `cp.async` but bulk copies."""
+    opcode = operands.opcode
+    if "commit_group" in opcode:
+        return commit(COPY)
+    if "wait_group" in opcode:
+        return wait(COPY, int(operands.constant(operands.operands[0])), reads=False)
+    if "wait_all" in opcode:
+        return _wait_all
+    if "mbarrier" in opcode:
+        return _arrive(operands)
+    return _copy(operands)
+
+
+def _copy(operands: Operands) -> Action:
+    destination, source, extent, *rest = operands.operands
+    size = int(operands.constant(extent))
+    if "L2::cache_hint" in operands.opcode:
+        rest.pop()  # a policy changes no value
+    find_target, find_source = target(operands, destination, "shared"), target(operands, source, "global")
+    used = _used(operands, rest[0], size) if rest else None
+    pieces = _Pieces(size)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for part, threads in in_shared(wave, lanes, find_target, pieces.writes, "the destination of cp.async"):
+            reads = None if used is None else used(wave, part)
+            pieces.issue(wave, part, threads, next(find_source(wave, part))[2], reads)
+
+    return step
+
+
+def _used(operands: Operands, operand: Operand, size: int) -> Reader:
+    """Return a reader of how many bytes of the source are read: `src-size`, or none if `ignore-src` holds."""
+    register = operands.register(operand)
+    if register is None or register.type != "pred":
+        if not isinstance(operand, Immediate) and register is None:
+            operands.fail(f"{operand!r} is neither a size nor a predicate")
+        return operands.read(operand, "u32")
+    ignored = operands.read(operand, "pred")
+    return lambda wave, lanes: np.where(ignored(wave, lanes), np.uint32(0), np.uint32(size))
+
+
+class _Pieces:
+    """What the threads of one `cp.async` copy."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.writes = Access("write", size)
+
+    def issue(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, used: Array | None) -> None:
+        """Issue the copies of `threads`, whose destinations are sound."""
+        sources = np.broadcast_to(addresses, (lanes.height, WARP))
+        counts = None
+        if used is not None:
+            counts = np.minimum(pick(used, threads.positions, threads.columns).astype(np.int64), self.size)
+            counts = None if (counts == self.size).all() else counts
+        kept = self._sound(wave, lanes, threads, sources, counts)
+        if not kept.all():
+            threads, counts = threads.chosen(kept), None if counts is None else counts[kept]
+        if not len(threads):
+            return
+        groups = wave.groups_of(COPY)
+        groups.note(threads.warps, threads.columns, wave.pc)
+        copies = Copies(
+            wave=wave,
+            pc=wave.pc,
+            size=self.size,
+            warps=threads.warps,
+            lanes=threads.columns,
+            group=COPY,
+            numbers=groups.open[threads.warps, threads.columns],
+            sources=sources[threads.positions, threads.columns],
+            targets=threads.offsets,
+            used=counts,
+        )
+        ticket = wave.engine.issue(copies)
+        if wave.machine.observers.active:
+            tell_copies(wave, copies, ticket)
+
+    def _sound(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, counts: IntArray | None) -> Mask:
+        """Return which threads read soundly, each the first `counts` bytes of its source; none reads no byte at all."""
+        if counts is None:
+            return self._reads(wave, lanes, threads, addresses, self.size)
+        kept = np.ones(len(threads), np.bool_)
+        for count in np.unique(counts[counts > 0]).tolist():
+            which = counts == count
+            kept[which] = self._reads(wave, lanes, threads.chosen(which), addresses, count)
+        return kept
+
+    def _access(self, count: int) -> Access:
+        if count == self.size:
+            return Access("read", count)
+        return Access("read", count, used=(1 << count) - 1, alignment=self.size)
+
+    def _reads(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, count: int) -> Mask:
+        """Return which threads may read `count` bytes."""
+        memory, access = wave.memories["global"], self._access(count)
+        mask = np.zeros((lanes.height, WARP), np.bool_)
+        mask[threads.positions, threads.columns] = True
+        some = lanes.narrowed(mask)
+        found = None if some is None else threads_at(wave, some, memory, addresses, access)
+        if some is None or found is None:
+            return np.zeros(len(threads), np.bool_)
+        if wave.machine.checked:
+            access.check_initialised(wave, some, memory, Places(found.offsets, found.positions, found.columns))
+        if len(found) == len(threads):
+            return np.ones(len(threads), np.bool_)
+        return np.isin(threads.positions * WARP + threads.columns, found.positions * WARP + found.columns)
+
+
+def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
+    """Let an arrival of each thread, at the mbarrier that it names, follow all of its work of a kind so far."""
+    arrivals = Arrivals(
+        wave=wave,
+        pc=wave.pc,
+        warps=threads.warps,
+        lanes=threads.columns,
+        group=None,
+        numbers=np.zeros(len(threads), np.int64),
+        follows=kind,
+        barriers=threads.offsets,
+    )
+    ticket = wave.engine.issue(arrivals)
+    wave.groups_of(kind).tell(threads.warps, threads.columns)
+    if wave.machine.observers.active:
+        wave.machine.observers.follows(kind, ticket, *by_warp(threads.warps, threads.columns))
+
+
+def commit(kind: GroupKind) -> Action:
+    """Close each thread's group."""
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        wave.groups_of(kind).commit(lanes.row_numbers(), lanes.full_mask)
+
+    return step
+
+
+def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
+    """Wait until only the `latest` groups of each thread are pending; `reads`: until the others' sources are read."""
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        groups = wave.groups_of(kind)
+        groups.wait(lanes.row_numbers(), lanes.full_mask, latest, reads=reads)
+        wave.engine.finish_groups(kind, groups, reads=reads)
+        tell_waited(wave, kind, *lanes.by_warp())
+
+    return step
+
+
+def _wait_all(wave: Wave, lanes: Lanes) -> None:
+    """Wait for every copy, those of the open group included: close it first. Manual: "cp.async.wait_all"."""
+    groups = wave.groups_of(COPY)
+    groups.commit(lanes.row_numbers(), lanes.full_mask)
+    groups.wait(lanes.row_numbers(), lanes.full_mask, 0, reads=False)
+    wave.engine.finish_groups(COPY, groups, reads=False)
+    tell_waited(wave, COPY, *lanes.by_warp())
+
+
+def _arrive(operands: Operands) -> Action:
+    find = barrier_target(operands, operands.operands[0])
+    counted = "noinc" in operands.opcode
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            if not counted:
+                for offset, index in by_offset(threads):
+                    wave.mbarriers.await_copies(offset, len(index), wave.pc)
+            arrive_behind(wave, COPY, threads)
+
+    return step

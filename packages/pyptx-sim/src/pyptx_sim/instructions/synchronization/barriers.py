@@ -1,0 +1,265 @@
+"""Barriers and fences. Manual: "bar, barrier", "bar.warp.sync", "barrier.cluster", "membar, fence"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.errors import SimulationError
+from pyptx_sim.instructions.memory.transfers import scope_of
+from pyptx_sim.machine.barriers.barriers import PER_CTA
+from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
+from pyptx_sim.program.flow import converges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader, Writer
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.scheduling.code import Action, Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+_LANE_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+_MEMBAR_SCOPES = {"cta": "cta", "gl": "gpu", "sys": "sys"}
+
+
+def compile_barrier(operands: Operands, following: int) -> Terminator:
+    """Arrive at, wait at or reduce over a barrier of the CTA or of the cluster."""
+    opcode = operands.opcode
+    if "cluster" in opcode:
+        return _cluster(arrives="arrive" in opcode, releases="relaxed" not in opcode, following=following)
+    if "red" in opcode:
+        return _reducing(operands, following)
+    names, counts = _numbers(operands, operands.operands)
+    if "arrive" in opcode:
+        return _arriving(names, counts, following)
+    return _waiting(names, counts, following)
+
+
+def _numbers(operands: Operands, given: tuple[Operand, ...]) -> tuple[Reader, Reader | None]:
+    """Return readers of a barrier's number and of its thread count."""
+    if not given:
+        operands.fail("the barrier names no number")
+    return operands.read(given[0], "u32"), operands.read(given[1], "u32") if len(given) > 1 else None
+
+
+def _per_strand(wave: Wave, group: Group, values: Array) -> IntArray:
+    """Return one value for each strand of the group: that of its first active lane."""
+    if values.shape == (1, 1):
+        return np.full(len(group.ids), int(values[0, 0]), np.int64)
+    strands, ids = wave.strands, group.ids
+    first = strands.mask[ids].argmax(axis=1)
+    rows = np.arange(len(ids)) if group.lanes.rows is not None else strands.warp[ids]
+    return pick(values, rows, first).astype(np.int64)
+
+
+def _named(wave: Wave, group: Group, names: Reader, counts: Reader | None) -> tuple[IntArray, IntArray | None]:
+    numbers = _per_strand(wave, group, names(wave, group.lanes))
+    if (numbers >= PER_CTA).any():
+        raise SimulationError(
+            f"barrier {int(numbers.max())} does not exist",
+            where=wave.machine.where(wave.pc),
+            hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
+        )
+    needed = None if counts is None else _per_strand(wave, group, counts(wave, group.lanes))
+    if needed is not None and (needed % WARP).any():
+        raise SimulationError(
+            f"a barrier for {int(needed.max())} threads",
+            where=wave.machine.where(wave.pc),
+            hint="the thread count must be a multiple of 32",
+        )
+    return numbers, needed
+
+
+def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator:
+    def wait(wave: Wave, group: Group) -> int | None:
+        numbers, needed = _named(wave, group, names, counts)
+        if counts is None and _everybody_meets(wave, group, numbers):
+            if wave.machine.observers.active:
+                warps = wave.strands.warp[group.ids]
+                masks = wave.strands.mask[group.ids]
+                wave.machine.observers.barriers(warps, masks, wave.geometry.cta[warps], wave.pc)
+            wave.progress += 1
+            return following
+        wave.strands.block[group.ids] = following
+        wave.barriers.wait(group.ids, numbers, needed, None)
+        return None
+
+    return wait
+
+
+def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
+    """Tell whether all threads of the wave, none of them exited, are here, at one barrier where nobody waits yet."""
+    whole = group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
+    return whole and bool((numbers == numbers[0]).all()) and not wave.exited
+
+
+def _arriving(names: Reader, counts: Reader | None, following: int) -> Terminator:
+    def arrive(wave: Wave, group: Group) -> int | None:
+        numbers, needed = _named(wave, group, names, counts)
+        wave.strands.block[group.ids] = following
+        wave.barriers.arrive(group.ids, numbers, needed)
+        return None
+
+    return arrive
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """What `barrier.red` writes when its barrier completes."""
+
+    kind: str
+    write: Writer
+
+    def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
+        """Write the population count, or whether all or any of the threads held the predicate."""
+        if self.kind == "popc":
+            self.write(wave, lanes, counts.astype(np.uint32)[:, None])
+        else:
+            held = counts == totals if self.kind == "and" else counts > 0
+            self.write(wave, lanes, held[:, None])
+
+
+def _reducing(operands: Operands, following: int) -> Terminator:
+    opcode = operands.opcode
+    kind = next(word for word in ("popc", "and", "or") if word in opcode)
+    destination, *given = operands.operands
+    reduction = _Reduction(kind, operands.write(destination, "u32" if kind == "popc" else "pred"))
+    names, counts = _numbers(operands, tuple(given[:-1]))
+    held = operands.read(given[-1], "pred")
+    pc = operands.pc
+
+    def wait(wave: Wave, group: Group) -> int | None:
+        numbers, needed = _named(wave, group, names, counts)
+        lanes = group.lanes
+        values = np.broadcast_to(held(wave, lanes), (lanes.height, WARP))
+        if lanes.rows is None and len(group.ids) != lanes.height:
+            values = values[wave.strands.warp[group.ids]]
+        wave.strands.block[group.ids] = following
+        wave.barriers.reductions[pc] = reduction
+        wave.barriers.wait(group.ids, numbers, needed, values)
+        return None
+
+    return wait
+
+
+def _cluster(*, arrives: bool, releases: bool, following: int) -> Terminator:
+    def pass_barrier(wave: Wave, group: Group) -> int | None:
+        wave.strands.block[group.ids] = following
+        if arrives:
+            wave.clusters.arrive(group.ids, releases=releases)
+        else:
+            wave.clusters.wait(group.ids)
+        return None
+
+    return pass_barrier
+
+
+# --- gates --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MaskGate:
+    """A gate whose lanes a register or an immediate names; `mask` None names the whole warp."""
+
+    mask: Reader | None
+    rendezvous: bool
+
+    def members(self, wave: Wave, lanes: Lanes) -> Mask:
+        """Return the lanes named by the first active lane of each row."""
+        if self.mask is None:
+            return all_lanes(lanes.height)
+        values = self.mask(wave, lanes)
+        first = lanes.full_mask.argmax(axis=1)
+        bits = pick(values, np.arange(lanes.height), first).astype(np.uint32)
+        members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
+        return members
+
+    def meetings(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
+        """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
+        left: Lanes | None = lanes
+        values = None if self.mask is None else self.mask(wave, lanes)
+        if values is None or values.shape[1] == 1:
+            yield Lanes(lanes.rows, self.members(wave, lanes) & lanes.full_mask, lanes.height, whole=False).by_warp()
+            return
+        own = np.broadcast_to(values, (lanes.height, WARP)).astype(np.uint32)
+        while left is not None:
+            mask = left.full_mask
+            first = own[np.arange(lanes.height), mask.argmax(axis=1)][:, None]
+            together = mask & (own == first)
+            yield Lanes(lanes.rows, together & ((first & _LANE_BITS) != 0), lanes.height, whole=False).by_warp()
+            left = left.narrowed(~together)
+
+    def named(self, wave: Wave, lanes: Lanes) -> Mask:
+        """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
+        if self.mask is None:
+            return all_lanes(lanes.height)
+        own = np.broadcast_to(self.mask(wave, lanes), (lanes.height, WARP)).astype(np.uint32)
+        named: Mask = (own & _LANE_BITS) != 0
+        return named
+
+
+def compile_gate(operands: Operands) -> MaskGate:
+    """Return the gate of a warp-collective instruction."""
+    opcode = operands.opcode
+    if converges(opcode) != "lanes":
+        return MaskGate(None, rendezvous=False)
+    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=opcode[:2] == ("bar", "warp"))
+
+
+def synchronising(gate: MaskGate, step: Action) -> Action:
+    """Tell the observers which lanes an instruction orders, then execute it."""
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        observers = wave.machine.observers
+        if observers.active:
+            for warps, masks in gate.meetings(wave, lanes):
+                observers.warp_sync(warps, masks, wave.pc)
+            _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
+        step(wave, lanes)
+
+    return run
+
+
+def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
+    """Report lanes that execute an instruction though their own mask does not name them. Manual: "bar.warp.sync"."""
+    if not strangers.any():
+        return
+    row, _ = np.nonzero(strangers)
+    name = wave.geometry.warp_name(int(lanes.row_numbers()[row[0]]))
+    wave.machine.log.report(
+        "warp-divergence",
+        f"lanes {np.flatnonzero(strangers[row[0]]).tolist()} of {name} execute this, and its mask does not name them",
+        wave.pc,
+        hint="name all lanes that come here in the mask: -1 for a whole warp",
+        count=int(np.count_nonzero(strangers)),
+    )
+
+
+def compile_warp_sync(operands: Operands) -> Action:
+    """Do nothing more: the gate in front of the instruction is all of it."""
+    del operands
+    return lambda _wave, _lanes: None
+
+
+def compile_fence(operands: Operands) -> Action:
+    """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
+    opcode = operands.opcode
+    if opcode[0] == "membar":
+        scope = next((_MEMBAR_SCOPES[word] for word in opcode[1:] if word in _MEMBAR_SCOPES), None)
+    else:
+        scope = scope_of(opcode) if "proxy" not in opcode else None
+    if scope is None:
+        return compile_warp_sync(operands)  # proxy fences order nothing between generic accesses
+    named = scope
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        if wave.machine.observers.active:
+            wave.machine.observers.fence(*lanes.by_warp(), named, wave.pc)
+
+    return step

@@ -1,0 +1,288 @@
+"""`mbarrier`. Manual: "Parallel Synchronization and Communication Instructions: mbarrier"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Address, Sink
+from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared
+from pyptx_sim.machine.barriers.mbarrier_object import BYTES, pending_of, phase_of
+from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Released, Wait
+from pyptx_sim.machine.lanes import WARP, by_warp, distinct
+from pyptx_sim.machine.memory.access import Access
+from pyptx_sim.program.answers import answer_is_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader, Writer
+    from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+ACCESS = Access("atomic", BYTES, strong=True)
+# Words of PTX 9.3 whose objects have another layout, which the manual leaves open.
+_NEWER = ("layout::v1", "phase_type::primary", "phase_type::conditional")
+
+
+def barrier_target(operands: Operands, operand: Operand) -> Target:
+    """Return where an mbarrier operand lies."""
+    return target(operands, operand, space_of(operands.opcode))
+
+
+def compile_mbarrier(operands: Operands) -> Action:
+    """Compile every form but the waits."""
+    _refuse_newer(operands)
+    return _COMPILES[operands.opcode[1]](operands)
+
+
+def _refuse_newer(operands: Operands) -> None:
+    word = next((word for word in operands.opcode if word in _NEWER), None)
+    if word is not None:
+        raise MissingSemantics(
+            f"the simulator has no semantics for mbarrier with .{word}",
+            hint="use the forms without layout and phase type",
+        )
+
+
+def _init(operands: Operands) -> Action:
+    address, count = operands.operands
+    find, read = barrier_target(operands, address), operands.read(count, "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            counts = threads.read(read, wave, part).tolist()
+            for offset, expected, thread in zip(threads.offsets.tolist(), counts, threads.numbers, strict=True):
+                wave.mbarriers.init(offset, expected, thread, wave.pc)
+
+    return step
+
+
+def _inval(operands: Operands) -> Action:
+    find = barrier_target(operands, operands.operands[0])
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            for offset, thread in zip(threads.offsets.tolist(), threads.numbers, strict=True):
+                wave.mbarriers.invalidate(offset, thread, wave.pc)
+
+    return step
+
+
+def _arrive(operands: Operands) -> Action:
+    opcode = operands.opcode
+    _refuse_multicast(operands)
+    given = list(operands.operands)
+    state = Sink() if isinstance(given[0], Address) else given.pop(0)
+    find = barrier_target(operands, given[0])
+    expects = "expect_tx" in opcode
+    last = operands.read(given[1], "u32") if len(given) > 1 else None
+    write = None if isinstance(state, Sink) else operands.write(state, "b64")
+    drops, stays, releases = opcode[1] == "arrive_drop", "noComplete" in opcode, "relaxed" not in opcode
+    scope = _scope(opcode)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        states = np.zeros((lanes.height, WARP), np.uint64)
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            ones = np.ones(len(threads), np.int64)
+            amounts = ones if last is None else threads.read(last, wave, part)
+            for offset, index in by_offset(threads):
+                if expects:
+                    wave.mbarriers.expect(offset, int(amounts[index].sum()), wave.pc)
+                counts = (ones if expects else amounts)[index].tolist()
+                releasing = Released(threads.warps[index], threads.columns[index], scope) if releases else None
+                before = wave.mbarriers.arrive(offset, counts, wave.pc, releasing, drops=drops, stays=stays)
+                states[threads.positions[index], threads.columns[index]] = before
+        if write is not None:
+            write(wave, lanes, states)
+
+    return step
+
+
+def _scope(opcode: tuple[str, ...]) -> str:
+    """Return the scope of an arrival or a wait: the block's where none is named."""
+    return "cluster" if "cluster" in opcode else "cta"
+
+
+def _refuse_multicast(operands: Operands) -> None:
+    if any(word.startswith("multicast") for word in operands.opcode):
+        raise MissingSemantics("the simulator has no semantics for a multicast arrival at mbarriers")
+
+
+def _transactions(operands: Operands) -> Action:
+    _refuse_multicast(operands)
+    address, amount = operands.operands
+    find, read = barrier_target(operands, address), operands.read(amount, "u32")
+    completes = operands.opcode[1] == "complete_tx"
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        act = wave.mbarriers.complete if completes else wave.mbarriers.expect
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            amounts = threads.read(read, wave, part).tolist()
+            for offset, count in zip(threads.offsets.tolist(), amounts, strict=True):
+                act(offset, count, wave.pc)
+
+    return step
+
+
+def _pending_count(operands: Operands) -> Action:
+    destination, state = operands.operands
+    write, read = operands.write(destination, "u32"), operands.read(state, "u64")
+    return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
+
+
+def _check_layout(operands: Operands) -> Action:
+    """Every object here has the layout that `mbarrier.init` without a layout gives."""
+    write = operands.write(operands.operands[0], "pred")
+    return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
+
+
+# --- waits --------------------------------------------------------------------------------------
+
+
+def compile_wait(operands: Operands, following: int) -> Terminator:
+    """Test for a phase's completion; a strand that is told "not yet" parks first, as `try_wait` may."""
+    _refuse_newer(operands)
+    destination, address, phase = operands.operands[:3]  # a time limit may follow
+    parity = "parity" in operands.opcode
+    wait = _Waiting(
+        find=barrier_target(operands, address),
+        read=operands.read(phase, "u32" if parity else "u64"),
+        write=operands.write(destination, "pred"),
+        parity=parity,
+        acquires="relaxed" not in operands.opcode,
+        scope=_scope(operands.opcode),
+        following=following,
+    )
+    guard = operands.guard()
+    unread = operands.checked and not answer_is_read(operands.program, operands.pc)
+
+    def test(wave: Wave, group: Group) -> int | None:
+        lanes = group.lanes if guard is None else group.lanes.narrowed(guard(wave, group.lanes))
+        if lanes is None:
+            return following
+        if unread and wave.machine.checked:
+            _report_unread(wave)
+        return wait.test(wave, group, lanes)
+
+    return test
+
+
+def _report_unread(wave: Wave) -> None:
+    wave.machine.log.report(
+        "unchecked-wait",
+        "nothing looks at the answer of this wait, which may be that the phase is not complete yet",
+        wave.pc,
+        hint="branch back to the wait while its predicate is false",
+    )
+
+
+def _never(warp: int, offset: int) -> bool:
+    del warp, offset
+    return False
+
+
+class _Waiting:
+    """One `test_wait` or `try_wait`."""
+
+    def __init__(
+        self, *, find: Target, read: Reader, write: Writer, parity: bool, acquires: bool, scope: str, following: int
+    ) -> None:
+        self._find = find
+        self._read = read
+        self._write = write
+        self._parity = parity
+        self._acquires = acquires
+        self._scope = scope
+        self._following = following
+
+    def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
+        """Answer the strands that find anything complete, or that have waited long enough; park the others.
+
+        Where work lands late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
+        """
+        done = lanes.full_mask.copy()
+        parked: dict[int, int] = {}  # a warp, and the barrier it waits for
+        strands = wave.strands
+        giving_up = set(strands.warp[group.ids[strands.key[group.ids] == GIVES_UP]].tolist())
+        first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
+        for part, threads in in_shared(wave, lanes, self._find, ACCESS, "the mbarrier"):
+            answers = self._answers(wave, part, threads)
+            done[threads.positions, threads.columns] = answers
+            self._note(wave, threads, answers)
+            failing = distinct(threads.warps[~answers])
+            failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
+            asked = dict(
+                zip(threads.warps[::-1].tolist(), threads.offsets[::-1].tolist(), strict=True)
+            )  # the first wins
+            places = [(warp, asked[warp]) for warp in failing.tolist()]
+            parked.update(place for place in places if not first_asked(*place))
+        strands.key[group.ids] = -1
+        return self._go_on(wave, group, lanes, done, parked)
+
+    def _answers(self, wave: Wave, lanes: Lanes, threads: Threads) -> Mask:
+        phases = threads.read(self._read, wave, lanes)
+        answers = np.zeros(len(threads), np.bool_)
+        for offset, index in by_offset(threads):
+            if wave.machine.observers.active:
+                users = by_warp(threads.warps[index], threads.columns[index])
+                wave.machine.observers.barrier_used(offset, *users, wave.pc)
+            asked = phases[index]
+            values = distinct(asked).tolist()
+            for value in values:
+                same = index if len(values) == 1 else index[asked == value]
+                phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
+                answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
+                if answers[same[0]] and self._acquires:
+                    wave.mbarriers.acquire(offset, threads.warps[same], threads.columns[same], wave.pc, self._scope)
+        return answers
+
+    def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
+        """Remember who waits for what, for the autopsy of a deadlock."""
+        waits = wave.mbarriers.waits
+        for warp in distinct(threads.warps[answers]).tolist():
+            waits.pop(warp, None)
+        warps, first = np.unique(threads.warps[~answers], return_index=True)
+        for warp, offset in zip(warps.tolist(), threads.offsets[~answers][first].tolist(), strict=True):
+            phase, before = wave.mbarriers.phase(offset), waits.get(warp)
+            again = before is not None and (before.offset, before.phase, before.pc) == (offset, phase, wave.pc)
+            waits[warp] = before if before is not None and again else Wait(offset, phase, wave.pc, wave.steps)
+
+    def _go_on(self, wave: Wave, group: Group, lanes: Lanes, done: Mask, parked: dict[int, int]) -> int | None:
+        if not parked:
+            self._write(wave, lanes, done)
+            return self._following
+        strands, ids = wave.strands, group.ids
+        waits = np.isin(strands.warp[ids], list(parked))
+        going = lanes.narrowed(~np.isin(lanes.row_numbers(), list(parked))[:, None])
+        if going is not None:
+            self._write(wave, going, done)
+        strands.block[ids[~waits]] = self._following
+        parking = ids[waits]
+        keys: IntArray = np.array([parked[warp] for warp in strands.warp[parking].tolist()], np.int64)
+        wave.mbarriers.park(parking, keys)
+        return None
+
+
+_COMPILES: Final[dict[str, Callable[[Operands], Action]]] = {
+    "init": _init,
+    "inval": _inval,
+    "arrive": _arrive,
+    "arrive_drop": _arrive,
+    "expect_tx": _transactions,
+    "complete_tx": _transactions,
+    "pending_count": _pending_count,
+    "check_layout": _check_layout,
+}
+NAMES: Final = tuple(_COMPILES)
+"""What `compile_mbarrier` compiles."""
+SIGNALS: Final = frozenset({"arrive", "arrive_drop", "complete_tx"})
+"""Those that may complete a phase."""

@@ -1,0 +1,118 @@
+"""The threads of a step one by one, each with its own address: for instructions that few threads execute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP, pick
+from pyptx_sim.machine.memory.access import fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.access import Access
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Some threads of a step: number i is lane `columns[i]` of the step's row `positions[i]`, of warp `warps[i]`.
+
+    `offsets[i]` is where its address lies in the arena.
+    """
+
+    positions: IntArray
+    columns: IntArray
+    warps: IntArray
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        """Return how many threads there are."""
+        return len(self.offsets)
+
+    @property
+    def numbers(self) -> list[tuple[int, int]]:
+        """The warp and the lane of each thread."""
+        return list(zip(self.warps.tolist(), self.columns.tolist(), strict=True))
+
+    def read(self, reader: Reader, wave: Wave, lanes: Lanes) -> IntArray:
+        """Return an integer operand of each thread."""
+        return pick(reader(wave, lanes), self.positions, self.columns).astype(np.int64)
+
+    def spread(self, values: Array, height: int) -> Array:
+        """Return one value of each thread in lane order, with zeros elsewhere."""
+        full = np.zeros((height, WARP), values.dtype)
+        full[self.positions, self.columns] = values
+        return full
+
+    def chosen(self, which: Mask) -> Threads:
+        """Return some of the threads."""
+        return Threads(self.positions[which], self.columns[which], self.warps[which], self.offsets[which])
+
+
+def threads_at(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, access: Access) -> Threads | None:
+    """Return the threads whose access is sound; the others become findings, or raise MemoryFault. None if none is."""
+    places = access.places(wave, lanes, memory, addresses)
+    if places is None:
+        return None
+    if places.positions is not None and places.columns is not None:
+        return Threads(places.positions, places.columns, lanes.warps(places.positions), places.offsets)
+    positions, columns = lanes.active
+    return Threads(positions, columns, lanes.warps(positions), pick(places.offsets, positions, columns))
+
+
+def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str) -> Iterator[tuple[Lanes, Threads]]:
+    """Yield the threads whose addresses lie in shared memory; `what` names what must lie there, for a message."""
+    for memory, part, addresses in find(wave, lanes):
+        if memory.space != "shared":
+            fault(
+                wave,
+                "out-of-bounds",
+                f"{what} lies in {memory.space} memory, at {memory.describe(int(addresses.flat[0]))}",
+                "it must lie in shared memory",
+                part.count,
+            )
+            continue
+        threads = threads_at(wave, part, memory, addresses, access)
+        if threads is not None:
+            yield part, threads
+
+
+def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
+    """Yield each distinct offset with the numbers of the threads that have it, in their order."""
+    offsets = threads.offsets
+    if (offsets == offsets[0]).all():
+        yield int(offsets[0]), np.arange(len(offsets))
+        return
+    order = np.argsort(offsets, kind="stable")
+    cuts = np.flatnonzero(np.diff(offsets[order])) + 1
+    for index in np.split(order, cuts):
+        yield int(offsets[index[0]]), index
+
+
+def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
+    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 where there is no sound one."""
+    spots = np.full((lanes.height, WARP), -1, np.int64)
+    for memory, part, addresses in find(wave, lanes):
+        if memory.space != space:
+            fault(
+                wave,
+                "out-of-bounds",
+                f"an address in {memory.space} memory, {memory.describe(int(addresses.flat[0]))}, where one in {space} "
+                "memory is needed",
+                "look at the order of the operands",
+                part.count,
+            )
+            continue
+        threads = threads_at(wave, part, memory, addresses, access)
+        if threads is not None:
+            spots[threads.positions, threads.columns] = threads.offsets
+    return spots

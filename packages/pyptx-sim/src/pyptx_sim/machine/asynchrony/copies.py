@@ -1,0 +1,69 @@
+"""cp.async: copies of a few bytes by each of many threads, and the arrivals that follow them.
+
+Manual: "cp.async", "cp.async.mbarrier.arrive".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.extension import AsyncItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.machine.asynchrony.engine import Item
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Mask
+
+
+@dataclass(slots=True, kw_only=True)
+class Copies(AsyncItem):
+    """The copies that one `cp.async` has issued for some threads, one entry for each.
+
+    `size` bytes go from `sources` in the global arena to `targets` in the shared one; of them `used` are read, the
+    rest are zeros (None: all are read).
+    """
+
+    size: int
+    sources: IntArray
+    targets: IntArray
+    used: IntArray | None
+
+    def move(self) -> None:
+        """Copy."""
+        memories = self.wave.memories
+        shared, global_ = memories["shared"].arena, memories["global"].arena
+        if self.used is None:
+            shared.copy(self.targets, global_, self.sources, self.size)
+        else:
+            shared.copy_part(self.targets, global_, self.sources, self.size, self.used)
+        shared.mark(self.targets, self.size)
+
+
+@dataclass(slots=True, kw_only=True)
+class Arrivals(AsyncItem):
+    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has landed."""
+
+    follows: GroupKind
+    barriers: IntArray
+
+    def signals(self) -> Iterable[int]:
+        """Return the mbarriers."""
+        return map(int, np.unique(self.barriers))
+
+    def move(self) -> None:
+        """Let the work land that the threads issued before, then arrive."""
+
+        def theirs(item: Item) -> Mask | None:
+            if item.group is not self.follows or not isinstance(item, AsyncItem):
+                return None
+            return item.issued_by(self.warps, self.lanes)
+
+        self.wave.engine.land_before(self.ticket, theirs)
+        for barrier, count in zip(*np.unique(self.barriers, return_counts=True), strict=True):
+            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, ticket=self.ticket)

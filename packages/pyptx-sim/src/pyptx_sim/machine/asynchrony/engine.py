@@ -1,0 +1,161 @@
+"""Asynchronous work: what threads have issued and what has not landed yet.
+
+An item of work belongs to the thread that issued it and to what tells of its completion: a group of the thread, or an
+mbarrier. Data moves when an item lands, not when it is issued. When that is, a schedule decides:
+
+- in order (the default): before the scheduler next chooses a block, in the order of issue;
+- random (any seed but 0): some of the items at each choice;
+- late: only when something waits for it, or nothing else can go on.
+
+Manual: "Asynchronous Operations", "Completion Mechanisms for Asynchronous Copy Operations".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
+
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.machine.asynchrony.groups import Groups
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+Timing: TypeAlias = Literal["ordered", "random", "late"]
+
+# In random order, an item lands at a choice of the scheduler with this probability, a whole one or a part of it.
+_LANDS = 0.3
+_WHOLE = 0.7
+
+
+class Item(Protocol):
+    """Some asynchronous operations that one instruction has issued, for one thread or for many."""
+
+    pc: int
+    ticket: int
+    group: GroupKind | None
+    """Whose groups it belongs to; None if an mbarrier tells of its completion."""
+
+    def __len__(self) -> int:
+        """Return how many operations have not landed."""
+        ...
+
+    def due(self, groups: Groups, *, reads: bool) -> Mask:
+        """Return which operations belong to groups that their threads have waited for."""
+        ...
+
+    def signals(self) -> Iterable[int]:
+        """Return the mbarriers that hear of it."""
+        ...
+
+    def read(self) -> None:
+        """Read the sources now, if that has not happened."""
+        ...
+
+    def land(self, which: Mask | None) -> None:
+        """Move data and signal for some operations, or for all; what has landed leaves the item."""
+        ...
+
+
+class Engine:
+    """The asynchronous work of one wave."""
+
+    __slots__ = ("_hear", "_items", "_random", "_tickets", "_timing", "_wave", "busy")
+
+    def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
+        """Begin with nothing to do."""
+        self._timing = timing
+        self._random = random
+        self._items: list[Item] = []
+        self._hear: list[Callable[[], None]] = []
+        self.busy = False
+        self._tickets = 0
+        self._wave: Wave
+
+    def attach(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+
+    def when_landed(self, hear: Callable[[], None]) -> None:
+        """Call `hear` each time that some work has landed, before anything else runs."""
+        self._hear.append(hear)
+
+    def issue(self, item: Item) -> int:
+        """Take on an item; return the ticket that names it."""
+        self._items.append(item)
+        self.busy = True
+        self._tickets += 1
+        item.ticket = self._tickets
+        return self._tickets
+
+    def turn(self) -> None:
+        """Let land what the schedule lets land now."""
+        if self._timing == "late":
+            return
+        if self._random is None:
+            self.land_all()
+            return
+        random = self._random
+        for item in [item for item in self._items if random.random() < _LANDS]:
+            whole = random.random() < _WHOLE
+            self._land(item, None if whole else random.random(len(item)) < random.random())
+        self._clean()
+
+    def land_all(self) -> bool:
+        """Let everything land, in the order of issue; tell whether there was anything."""
+        if not self._items:
+            return False
+        for item in self._items:
+            self._land(item, None)
+        self._clean()
+        return True
+
+    def finish_groups(self, kind: GroupKind, groups: Groups, *, reads: bool) -> None:
+        """Let land what belongs to groups that threads have waited for; `reads`: let only their sources be read."""
+        touched = False
+        for item in self._items:
+            if item.group != kind:
+                continue
+            due = item.due(groups, reads=reads)
+            if not due.any():
+                continue
+            touched = True
+            if reads:
+                item.read()
+            else:
+                self._land(item, None if due.all() else due)
+        if touched:
+            self._clean()
+
+    def land_before(self, ticket: int, lands: Callable[[Item], Mask | None]) -> None:
+        """Let land those operations of items before that with `ticket` that `lands` picks (None: none of them)."""
+        for earlier in self._items:
+            if earlier.ticket >= ticket:
+                break
+            which = lands(earlier)
+            if which is not None and which.any():
+                self._land(earlier, which)
+
+    def land_awaited(self, barriers: set[int]) -> bool:
+        """Let land the items that any of `barriers` hears of; tell whether there is one."""
+        awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]
+        for item in awaited:
+            self._land(item, None)
+        if awaited:
+            self._clean()
+        return bool(awaited)
+
+    def _land(self, item: Item, which: Mask | None) -> None:
+        if not len(item):
+            return
+        item.land(which)
+        self._wave.version += 1
+
+    def _clean(self) -> None:
+        for hear in self._hear:
+            hear()
+        self._items = [item for item in self._items if len(item)]
+        self.busy = bool(self._items)

@@ -1,0 +1,1 @@
+"""Barriers of blocks and clusters, and mbarriers."""

@@ -1,0 +1,342 @@
+"""CTA barriers and the cluster's barrier. Manual: "bar, barrier", "barrier.cluster"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.scheduling.strands import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+# Named barriers of one CTA.
+PER_CTA = 16
+# Arrivals at the named barrier with key k are told to observers as at place -(_NAMED + k): behind those of clusters.
+_NAMED = 1 << 30
+
+
+class Reduction(Protocol):
+    """What a reducing barrier does when it completes."""
+
+    def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
+        """Write the result for `lanes`: for each row how many lanes held the predicate, and how many took part."""
+        ...
+
+
+class Barriers:
+    """The sixteen named barriers of each CTA of a wave.
+
+    Arrivals count lanes; lanes that do not exist or have exited count with the first of their warp, as on hardware,
+    which counts warps. Who only arrives releases what it did before, and learns nothing.
+    """
+
+    __slots__ = ("_arrivals", "_came", "_need", "_need_at", "_rounds", "_wave", "reductions")
+
+    def __init__(self, ctas: int) -> None:
+        """Begin with nobody at any barrier."""
+        self._arrivals = np.zeros(ctas * PER_CTA, np.int64)
+        self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
+        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
+        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
+        self._came: dict[int, dict[int, Mask]] = {}  # by barrier and warp: the lanes that have arrived without waiting
+        self.reductions: dict[int, Reduction] = {}  # by pc
+        self._wave: Wave
+
+    def attach(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+
+    def idle(self) -> bool:
+        """Tell whether nobody has arrived anywhere."""
+        return not self._came and not (self._wave.strands.state == State.BARRIER).any()
+
+    def keys(self, ids: IntArray, names: IntArray) -> IntArray:
+        """Return the barriers of strands `ids` with numbers `names`."""
+        keys: IntArray = self._wave.geometry.cta[self._wave.strands.warp[ids]] * PER_CTA + names
+        return keys
+
+    def _weights(self, ids: IntArray) -> IntArray:
+        strands = self._wave.strands
+        dead = WARP - np.count_nonzero(self._wave.live[strands.warp[ids]], axis=1)
+        weights: IntArray = np.count_nonzero(strands.mask[ids], axis=1) + dead
+        return weights
+
+    def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
+        """Count strands `ids` as arrived; they go on."""
+        keys = self.keys(ids, names)
+        np.add.at(self._arrivals, keys, self._weights(ids))
+        self._expect(keys, counts)
+        self._note_arrived(ids, keys)
+        observers = self._wave.machine.observers
+        if observers.active:
+            for key in np.unique(keys).tolist():
+                arrived = self._wave.strands.lanes(ids[keys == key])
+                observers.signal(-_NAMED - key, int(self._rounds[key]), *arrived, self._wave.pc, scope="cta")
+        self.recheck()
+
+    def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
+        """Let strands `ids` wait; whoever completes a barrier releases all who wait there."""
+        strands, keys = self._wave.strands, self.keys(ids, names)
+        strands.state[ids] = State.BARRIER
+        strands.key[ids] = keys
+        strands.site[ids] = self._wave.pc
+        if values is not None:
+            strands.value[ids] = values
+        self._expect(keys, counts)
+        self.recheck()
+
+    def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
+        """Note who has arrived and does not wait; report who has done so before in this round."""
+        strands, pc = self._wave.strands, self._wave.pc
+        for key, warp, mask in zip(keys.tolist(), strands.warp[ids].tolist(), strands.mask[ids], strict=True):
+            known = self._came.setdefault(key, {})
+            before = known.get(warp)
+            if before is not None and (before & mask).any() and self._wave.machine.checked:
+                self._wave.machine.log.report(
+                    "barrier-divergence",
+                    f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
+                    pc,
+                    hint="let each warp arrive once for each time that the others wait",
+                )
+            known[warp] = mask.copy() if before is None else before | mask
+
+    def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
+        """Note how many threads a round is for; report a count that is not the one named before."""
+        if counts is None:
+            return
+        self._need[keys] = counts
+        if not self._wave.machine.checked:
+            return
+        pc = self._wave.pc
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            known, other_pc = self._need_at.setdefault(key, (count, pc))
+            if known != count:
+                self._wave.machine.log.report(
+                    "barrier-divergence",
+                    f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others came to it",
+                    pc,
+                    other_pc=other_pc,
+                    hint="name the same number of threads wherever they meet at a barrier, those that only arrive too",
+                )
+
+    def recheck(self) -> None:
+        """Release the strands of every barrier that is complete."""
+        strands = self._wave.strands
+        waiting = np.flatnonzero(strands.state == State.BARRIER)
+        if not len(waiting):
+            return
+        keys = strands.key[waiting]
+        present = self._present(waiting, keys)
+        need = self._required()
+        complete = (present >= need)[keys]
+        if complete.any():
+            self._release(waiting[complete], keys[complete])
+
+    def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
+        weights = np.bincount(keys, weights=self._weights(waiting), minlength=len(self._arrivals))
+        return weights.astype(np.int64) + self._arrivals
+
+    def _required(self) -> IntArray:
+        geometry = self._wave.geometry
+        warps = np.bincount(geometry.cta, weights=self._wave.live.any(1), minlength=geometry.ctas)
+        everybody = np.repeat(warps.astype(np.int64) * WARP, PER_CTA)
+        return np.where(self._need > 0, self._need, everybody)
+
+    def _release(self, ids: IntArray, keys: IntArray) -> None:
+        wave = self._wave
+        strands = wave.strands
+        sites = strands.site[ids]
+        self._tell_observers(ids, keys, int(sites[0]))
+        self._check_divergence(ids, keys, sites)
+        for site in np.unique(sites).tolist():
+            reduction = self.reductions.get(site)
+            if reduction is not None:
+                self._reduce(reduction, ids, keys, sites == site)
+        self._arrivals[keys] = 0
+        self._need[keys] = 0
+        self._rounds[np.unique(keys)] += 1
+        for key in keys.tolist():
+            self._need_at.pop(key, None)
+            self._came.pop(key, None)
+        strands.state[ids] = State.READY
+        strands.key[ids] = -1
+        wave.progress += 1
+
+    def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
+        """Tell of each barrier by itself: who waits learns what those did who only arrived."""
+        observers, strands = self._wave.machine.observers, self._wave.strands
+        if not observers.active:
+            return
+        for key in self._came.keys() & set(keys.tolist()):
+            waiting = strands.lanes(ids[keys == key])
+            observers.acquire(-_NAMED - key, int(self._rounds[key]), *waiting, pc, scope="cta")
+        observers.barriers(strands.warp[ids], strands.mask[ids], keys, pc)
+
+    def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
+        strands = self._wave.strands
+        held = np.count_nonzero(strands.value[ids] & strands.mask[ids], axis=1)
+        counts = np.bincount(keys, weights=held, minlength=len(self._arrivals)).astype(np.int64)
+        present = np.count_nonzero(strands.mask[ids], axis=1)
+        totals = np.bincount(keys, weights=present, minlength=len(self._arrivals)).astype(np.int64)
+        chosen = ids[here]
+        lanes = Lanes(strands.warp[chosen], strands.mask[chosen], len(chosen), whole=False)
+        reduction.finish(self._wave, lanes, counts[keys[here]], totals[keys[here]])
+
+    def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
+        """Report barriers that a warp meets at two instructions, or that exited threads never reach."""
+        wave = self._wave
+        if not wave.machine.checked:
+            return
+        self._check_sites(wave.strands.warp[ids], keys, sites)
+        whole = self._need[keys] == 0
+        warps = wave.strands.warp[ids]
+        ctas = np.unique(wave.geometry.cta[warps[whole]])
+        threads = wave.geometry.threads
+        gone = threads & ~wave.live & np.isin(wave.geometry.cta, ctas)[:, None]
+        count = int(np.count_nonzero(gone))
+        if count:
+            warp, lane = (int(part[0]) for part in np.nonzero(gone))
+            wave.machine.log.report(
+                "barrier-divergence",
+                f"{count} threads have exited and never reach this barrier; the first is "
+                f"{wave.geometry.thread_name(warp, lane)}",
+                int(sites[0]),
+                hint="let every thread of the CTA reach the barrier, and exit behind it",
+                count=count,
+            )
+
+    def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
+        """Report a warp whose lanes meet at two `.aligned` instructions; different warps may do so."""
+        machine = self._wave.machine
+        first: dict[int, int] = {}
+        for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
+            other = first.setdefault(warp, site)
+            opcode = machine.program.sites[int(site)].instruction.opcode
+            if other != site and (opcode[0] == "bar" or "aligned" in opcode):
+                name = self._wave.geometry.warp_name(warp)
+                machine.log.report(
+                    "barrier-divergence",
+                    f"the lanes of {name} meet barrier {key % PER_CTA} at two instructions",
+                    site,
+                    other_pc=other,
+                    hint="let all lanes of a warp execute the same barrier instruction",
+                )
+
+    def describe(self, strand: int) -> str:
+        """Return what a waiting strand waits for, with the arrivals that its barrier has and needs."""
+        strands = self._wave.strands
+        key = int(strands.key[strand])
+        waiting = np.flatnonzero(strands.state == State.BARRIER)
+        present = int(self._present(waiting, strands.key[waiting])[key])
+        need = int(self._required()[key])
+        return f"barrier {key % PER_CTA}: {present} of {need} threads arrived"
+
+
+class ClusterBarriers:
+    """The barrier of each cluster, with split arrive and wait."""
+
+    __slots__ = ("_arrived", "_owes", "_phase", "_waits_for", "_wave")
+
+    def __init__(self, clusters: int, height: int) -> None:
+        """Begin with nobody arrived."""
+        self._arrived = np.zeros((height, WARP), np.bool_)
+        self._owes = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
+        self._phase = np.zeros(clusters, np.int64)
+        self._waits_for = np.zeros((height, WARP), np.int64)
+        self._wave: Wave
+
+    def attach(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+
+    def _cluster(self, warps: IntArray) -> IntArray:
+        return self._wave.geometry.cta[warps] // self._wave.geometry.launch.cluster_size
+
+    def arrive(self, ids: IntArray, *, releases: bool) -> None:
+        """Count the lanes of strands `ids` as arrived; `releases`: what they did is visible to whoever waits."""
+        strands = self._wave.strands
+        warps, masks = strands.warp[ids], strands.mask[ids]
+        if self._wave.machine.observers.active:
+            scope = "cluster" if releases else None
+            for cluster, some in self._by_cluster(ids):
+                phase, arrived = int(self._phase[cluster]), strands.lanes(some)
+                self._wave.machine.observers.signal(-1 - cluster, phase, *arrived, self._wave.pc, scope=scope)
+        self._check_pairs(self._owes[warps] & masks, "arrives twice at the cluster's barrier without waiting")
+        self._owes[warps] |= masks
+        phases = self._phase[self._cluster(warps)]
+        self._waits_for[warps] = np.where(masks, phases[:, None] + 1, self._waits_for[warps])
+        self._arrived[warps] |= masks
+        self.recheck()
+
+    def _check_pairs(self, wrong: Mask, what: str) -> None:
+        if wrong.any() and self._wave.machine.checked:
+            self._wave.machine.log.report(
+                "barrier-divergence",
+                f"a thread {what}",
+                self._wave.pc,
+                hint="pair each barrier.cluster.arrive with one barrier.cluster.wait",
+                count=int(np.count_nonzero(wrong)),
+            )
+
+    def wait(self, ids: IntArray) -> None:
+        """Let strands `ids` wait until all threads of their cluster have arrived."""
+        strands = self._wave.strands
+        warps, masks = strands.warp[ids], strands.mask[ids]
+        self._check_pairs(~self._owes[warps] & masks, "waits at the cluster's barrier without having arrived")
+        self._owes[warps] &= ~masks
+        strands.state[ids] = State.CLUSTER
+        strands.site[ids] = self._wave.pc
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Complete the phases for which every live thread has arrived, and release who waits."""
+        wave = self._wave
+        strands = wave.strands
+        if self._arrived.any():
+            clusters = self._cluster(np.arange(wave.height))
+            missing = (wave.live & ~self._arrived).any(1)
+            lacking = np.bincount(clusters, weights=missing, minlength=len(self._phase))
+            touched = np.bincount(clusters, weights=self._arrived.any(1), minlength=len(self._phase))
+            complete = (lacking == 0) & (touched > 0)
+            self._phase[complete] += 1
+            self._arrived[complete[clusters]] = False
+        waiting = np.flatnonzero(strands.state == State.CLUSTER)
+        if not len(waiting):
+            return
+        warps = strands.warp[waiting]
+        wanted = np.where(strands.mask[waiting], self._waits_for[warps], 0).max(axis=1)
+        released = waiting[self._phase[self._cluster(warps)] >= wanted]
+        if len(released):
+            if wave.machine.observers.active:
+                self._tell_released(wanted[np.isin(waiting, released)] - 1, released)
+            strands.state[released] = State.READY
+            wave.progress += 1
+
+    def _tell_released(self, phases: IntArray, ids: IntArray) -> None:
+        """Tell the observers who has seen which phase complete."""
+        strands = self._wave.strands
+        pc = int(strands.site[ids[0]])
+        for cluster, some in self._by_cluster(ids):
+            phase = int(phases[ids == some[0]][0])
+            self._wave.machine.observers.acquire(-1 - cluster, phase, *strands.lanes(some), pc, scope="cluster")
+
+    def _by_cluster(self, ids: IntArray) -> Iterator[tuple[int, IntArray]]:
+        """Yield each cluster with those of strands `ids` that are of it."""
+        clusters = self._cluster(self._wave.strands.warp[ids])
+        for cluster in np.unique(clusters).tolist():
+            yield cluster, ids[clusters == cluster]
+
+    def describe(self, strand: int) -> str:
+        """Return how many threads of a waiting strand's cluster have arrived."""
+        wave = self._wave
+        cluster = self._cluster(wave.strands.warp[[strand]])[0]
+        here = self._cluster(np.arange(wave.height)) == cluster
+        arrived = int(np.count_nonzero(self._arrived[here] & wave.live[here]))
+        return f"barrier.cluster: {arrived} of {int(np.count_nonzero(wave.live[here]))} threads arrived"

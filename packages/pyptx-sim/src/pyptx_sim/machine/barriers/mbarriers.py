@@ -1,0 +1,363 @@
+"""mbarrier objects: phases, pending arrivals and pending bytes. Manual: "mbarrier".
+
+An object is known by the offset of its eight bytes in the shared arena of the wave. Its contents are opaque, so they
+are kept here and not in the arena.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.errors import BarrierFault
+from pyptx_sim.machine.barriers.mbarrier_object import LIMIT, Mbarrier
+from pyptx_sim.machine.lanes import by_warp
+from pyptx_sim.machine.scheduling.strands import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+
+# A parked strand is let go with "not yet" after so many steps, as hardware's time limit does.
+_TIME_LIMIT = 512
+# `key` of a strand that tests its barrier once more and then goes on, whatever the answer.
+GIVES_UP = -3
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The threads of arrivals that release what they did, lane `lanes[i]` of `warps[i]`, to "cta" or "cluster"."""
+
+    warps: IntArray
+    lanes: IntArray
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a warp last waited for in vain: the barrier, the phase, the instruction, and the step of the first time."""
+
+    offset: int
+    phase: int
+    pc: int
+    since: int
+
+
+class Mbarriers:
+    """All mbarriers of a wave.
+
+    `parked` counts the strands that wait; `waits` holds for a warp what it waits for. `in_vain` counts how often all
+    that could run was told "not yet" since something last went on.
+    """
+
+    __slots__ = ("_asked", "_objects", "_wave", "executed", "fresh", "in_vain", "parked", "waits")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._objects: dict[int, Mbarrier] = {}
+        self.parked = 0
+        self.waits: dict[int, Wait] = {}
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: where it last waited, if no phase had ended
+        self.executed: set[int] = set()  # pcs that have signalled any object
+        self.in_vain = 0
+        self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
+        self._wave: Wave
+
+    def attach(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+
+    def misuse(self, rule: str, message: str, pc: int, hint: str, *, other_pc: int | None = None) -> None:
+        """Report what has no meaning, or raise BarrierFault in a run without checks."""
+        machine = self._wave.machine
+        if not machine.checked:
+            raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), hint=hint)
+        machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint)
+
+    def name(self, offset: int) -> str:
+        """Return an object in the user's words."""
+        memory = self._wave.memories["shared"]
+        return f"mbarrier {memory.describe_offset(offset)}"
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def init(self, offset: int, count: int, thread: tuple[int, int], pc: int) -> None:
+        """Make an object of phase 0 that expects `count` arrivals in each phase; `thread` is a warp and a lane."""
+        observers = self._wave.machine.observers
+        if observers.active:
+            observers.barrier_made(offset, *thread, pc)
+        known = self._objects.get(offset)
+        if known is not None:
+            self.misuse(
+                "mbarrier-reinit",
+                f"{self.name(offset)} is initialised again while it is valid (phase {known.phase})",
+                pc,
+                "let one thread initialise it, once; mbarrier.inval ends its life",
+                other_pc=known.initialised_at,
+            )
+        if not 1 <= count <= LIMIT:
+            self.misuse(
+                "mbarrier-arrivals",
+                f"{self.name(offset)} would expect {count} arrivals",
+                pc,
+                f"the count must be from 1 to {LIMIT}",
+            )
+        self._objects[offset] = Mbarrier(count, pc, count)
+        self._wave.version += 1
+
+    def invalidate(self, offset: int, thread: tuple[int, int], pc: int) -> None:
+        """End an object's life."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        if self._wave.machine.observers.active:
+            self._wave.machine.observers.barrier_ended(offset, *thread, pc)
+        waiter = next((wait for wait in self.waits.values() if wait.offset == offset), None)
+        if waiter is not None:
+            self.misuse(
+                "mbarrier-inval",
+                f"{self.name(offset)} ends while a warp waits for its phase {waiter.phase}",
+                pc,
+                "let all waits return before one thread invalidates it",
+                other_pc=waiter.pc,
+            )
+        del self._objects[offset]
+        self._wave.version += 1
+
+    def find(self, offset: int, pc: int) -> Mbarrier | None:
+        """Return the object at `offset`; report one that is not initialised, and return None."""
+        known = self._objects.get(offset)
+        if known is None:
+            self.misuse(
+                "mbarrier-uninitialised",
+                f"there is no valid mbarrier at {self._wave.memories['shared'].describe_offset(offset)}",
+                pc,
+                "mbarrier.init it first, and let the others see that: fence.mbarrier_init or a barrier of the block",
+            )
+        return known
+
+    # --- arrivals and bytes ---------------------------------------------------------------------
+
+    def arrive(
+        self,
+        offset: int,
+        counts: list[int],
+        pc: int,
+        released: Released | None = None,
+        *,
+        drops: bool = False,
+        stays: bool = False,
+        ticket: int | None = None,
+    ) -> list[int]:
+        """Arrive once for each of `counts`, in order; return the states before each.
+
+        `released` names the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
+        from the next phase on. `stays`: the phase must not complete. `ticket` names the copies that arrive.
+        """
+        known = self.find(offset, pc)
+        if known is None:
+            return [0] * len(counts)
+        self.executed.add(pc)
+        states = [0] * len(counts)
+        observers = self._wave.machine.observers
+        if ticket is not None and observers.active:
+            observers.landed(ticket, offset, known.phase)
+        judged, told = -1, 0
+        for number, count in enumerate(counts):
+            if known.phase != judged:
+                self._check_seen(offset, known, pc)
+                judged = known.phase
+            states[number] = known.state()
+            if count > known.pending or (drops and count > known.expected):
+                self._too_many(offset, known, count, pc)
+                continue
+            known.take(count, pc, drops=drops)
+            if known.complete:
+                if stays:
+                    self._must_not_complete(offset, pc)
+                told = self._tell(offset, known.phase, released, (told, number + 1), pc)
+                self._next_phase(offset, known, pc)
+        self._tell(offset, known.phase, released, (told, len(counts)), pc)
+        self._wave.version += 1
+        return states
+
+    def _tell(self, offset: int, phase: int, released: Released | None, some: tuple[int, int], pc: int) -> int:
+        """Tell the observers that some of the threads arrive in a phase; return the first one that comes behind."""
+        first, behind = some
+        observers = self._wave.machine.observers
+        if released is not None and observers.active and first < behind:
+            warps, masks = by_warp(released.warps[first:behind], released.lanes[first:behind])
+            observers.signal(offset, phase, warps, masks, pc, scope=released.scope)
+        return behind
+
+    def expect(self, offset: int, count: int, pc: int) -> None:
+        """Let the current phase wait for `count` more bytes."""
+        known = self.find(offset, pc)
+        if known is not None:
+            self.executed.add(pc)
+            self._count(offset, known, count, pc)
+
+    def complete(self, offset: int, count: int, pc: int, ticket: int | None = None) -> None:
+        """Count `count` bytes as arrived; `ticket` names the work that brought them."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        if ticket is not None and self._wave.machine.observers.active:
+            self._wave.machine.observers.landed(ticket, offset, known.phase)
+        self.executed.add(pc)
+        known.arrivals[pc] += 1
+        known.landed = (known.phase, pc)
+        self._count(offset, known, -count, pc)
+        if known.complete and known.expected:
+            self._next_phase(offset, known, pc)
+
+    def await_copies(self, offset: int, count: int, pc: int) -> None:
+        """Expect `count` more arrivals in the current phase: those of copies that are under way."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        known.pending += count
+        if known.pending > LIMIT:
+            self._too_many(offset, known, -count, pc)
+        self._wave.version += 1
+
+    def _count(self, offset: int, known: Mbarrier, count: int, pc: int) -> None:
+        known.bytes += count
+        self._wave.version += 1
+        if not -LIMIT <= known.bytes <= LIMIT:
+            self.misuse(
+                "mbarrier-bytes",
+                f"{self.name(offset)} has {known.bytes} bytes pending in phase {known.phase}",
+                pc,
+                f"the count must stay within ±{LIMIT}: expect as many bytes as land, in the same phase",
+            )
+            known.bytes = max(min(known.bytes, LIMIT), -LIMIT)
+
+    def _next_phase(self, offset: int, known: Mbarrier, pc: int) -> None:
+        known.phase += 1
+        known.came = 0
+        known.pending = known.expected
+        known.completed_at = pc
+        wave = self._wave
+        wave.progress += 1
+        if self.parked:
+            strands = wave.strands
+            self._wake(np.flatnonzero((strands.state == State.MBARRIER) & (strands.key == offset)))
+
+    def _check_seen(self, offset: int, known: Mbarrier, pc: int) -> None:
+        """Report an arrival behind a phase whose completion nobody has seen. Manual: "Phase of the mbarrier object"."""
+        behind = known.phase - 1
+        if behind < 0 or known.seen >= behind or not self._wave.machine.checked:
+            return
+        self.misuse(
+            "mbarrier-phase",
+            f"an arrival in phase {known.phase} of {self.name(offset)}, though no wait has seen phase {behind} end",
+            pc,
+            "wait for each phase before anybody arrives for the next; or is the count that it began with too low?",
+            other_pc=known.completed_at,
+        )
+        known.seen = behind
+
+    def _too_many(self, offset: int, known: Mbarrier, count: int, pc: int) -> None:
+        expects = f"{known.expected} in each phase, {known.pending} of them pending in phase {known.phase}"
+        what = f"{count} arrivals at" if count > 0 else f"{-count} more arrivals awaited by"
+        self.misuse(
+            "mbarrier-arrivals",
+            f"{what} {self.name(offset)}, which expects {expects}",
+            pc,
+            "initialise it with the number of arrivals of one phase",
+            other_pc=known.initialised_at,
+        )
+
+    def _must_not_complete(self, offset: int, pc: int) -> None:
+        self.misuse(
+            "mbarrier-arrivals",
+            f"an arrival that is .noComplete completes the phase of {self.name(offset)}",
+            pc,
+            "use mbarrier.arrive without .noComplete for the last arrival",
+        )
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    def test(self, offset: int, phase: int, pc: int, *, parity: bool) -> bool:
+        """Tell whether a phase is complete: one given by its parity, or by its number (of a state)."""
+        known = self.find(offset, pc)
+        if known is None:
+            return True  # there is nothing that could ever complete
+        if parity:
+            done = known.phase & 1 != phase
+        else:
+            done = known.phase > phase
+            if known.phase > phase + 1:
+                self.misuse(
+                    "mbarrier-phase",
+                    f"a wait for phase {phase} of {self.name(offset)}, which is in phase {known.phase}",
+                    pc,
+                    "a state is good for its own phase and the next one: wait before arriving again",
+                )
+        if done:
+            known.seen = max(known.seen, known.phase - 1)
+        return done
+
+    def first_asked(self, warp: int, offset: int) -> bool:
+        """Tell whether a warp asks for the first time whether the current phase of an object is complete."""
+        question = (warp, offset, self.phase(offset))
+        first = question not in self._asked
+        self._asked.add(question)
+        return first
+
+    def acquire(self, offset: int, warps: IntArray, lanes: IntArray, pc: int, scope: str) -> None:
+        """Tell the observers that threads, given by warp and lane, have seen the last phase of an object complete."""
+        known, observers = self._objects.get(offset), self._wave.machine.observers
+        if known is not None:
+            fresh = (offset, pc) if known.phase == 0 else None
+            self.fresh.update(dict.fromkeys(warps.tolist(), fresh))
+            if observers.active:
+                observers.acquire(offset, known.phase - 1, *by_warp(warps, lanes), pc, scope=scope)
+
+    def phase(self, offset: int) -> int:
+        """Return the current phase of an object; 0 for none."""
+        known = self._objects.get(offset)
+        return known.phase if known is not None else 0
+
+    def park(self, ids: IntArray, offsets: IntArray) -> None:
+        """Let strands wait until the phase of their barrier completes, or time is up."""
+        strands = self._wave.strands
+        strands.state[ids] = State.MBARRIER
+        strands.key[ids] = offsets
+        strands.site[ids] = self._wave.pc
+        self.parked += len(ids)
+
+    def _wake(self, ids: IntArray) -> None:
+        strands = self._wave.strands
+        strands.state[ids] = State.READY
+        strands.key[ids] = -1
+        self.parked -= len(ids)
+
+    def waiting(self) -> IntArray:
+        """Return the strands that are parked."""
+        return np.flatnonzero(self._wave.strands.state == State.MBARRIER)
+
+    def awaited(self) -> set[int]:
+        """Return the barriers that parked strands wait for."""
+        return set(self._wave.strands.key[self.waiting()].tolist()) if self.parked else set()
+
+    def let_go(self, ids: IntArray) -> bool:
+        """Let parked strands go on with "not yet"; tell whether there are any."""
+        self._wake(ids)
+        self._wave.strands.key[ids] = GIVES_UP
+        return bool(len(ids))
+
+    def let_overdue_go(self) -> None:
+        """Let strands go on that have waited for long while others ran."""
+        waiting = self.waiting()
+        overdue = self._wave.steps - self._wave.strands.last_run[waiting] > _TIME_LIMIT
+        self.let_go(waiting[overdue])
+
+    def objects(self) -> Iterable[tuple[int, Mbarrier]]:
+        """Return the valid objects with their offsets."""
+        return self._objects.items()

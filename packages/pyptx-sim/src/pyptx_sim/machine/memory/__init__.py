@@ -1,0 +1,1 @@
+"""Memory: bytes, what is valid there, and how accesses find their way."""

@@ -1,0 +1,203 @@
+"""One memory instruction's way from addresses to arena offsets, with all checks on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.errors import MemoryFault
+from pyptx_sim.machine.lanes import WARP, pick, spread
+from pyptx_sim.machine.reports.blame import why_early
+from pyptx_sim.program.program import ALL_BYTES
+from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import AccessKind
+    from pyptx_sim.operation import Array, Mask
+
+_BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "const", "param")}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Arena offsets of the lanes that access memory soundly.
+
+    Dense: `offsets` is `[rows|1, 32|1]` for every lane of the step, `positions` and `columns` are None. Sparse: one
+    entry for each lane, which is number `columns[i]` of the step's row `positions[i]`.
+    """
+
+    offsets: IntArray
+    positions: IntArray | None = None
+    columns: IntArray | None = None
+
+    def pick(self, values: Array) -> Array:
+        """Return the values that belong to the places, from a `[rows|1, 32|1]` array."""
+        if self.positions is None or self.columns is None:
+            return values
+        return pick(values, self.positions, self.columns)
+
+    def spread(self, values: Array, height: int) -> Array:
+        """Return values read at the places in lane order; lanes without a place get zero."""
+        if self.positions is None or self.columns is None:
+            return values
+        return spread(values, self.positions, self.columns, height)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
+
+    Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
+    size.
+    """
+
+    kind: AccessKind
+    size: int
+    strong: bool = False
+    used: int = ALL_BYTES
+    alignment: int = 0
+
+    def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
+        """Return where the lanes access; None if no access is sound.
+
+        Faults become findings in a checked run, and their lanes are left out; otherwise they raise MemoryFault.
+        """
+        checked = wave.machine.checked
+        uniform_read = addresses.size == 1 and self.kind == "read" and not checked
+        if (lanes.mask is None or uniform_read) and self._sound(memory, addresses):
+            return Places(memory.flat(addresses, lanes))
+        positions, columns = lanes.active
+        picked = pick(addresses, positions, columns)
+        if not self._sound(memory, picked):
+            sound = self._report(wave, lanes, memory, picked)
+            if not sound.all():
+                positions, columns, picked = positions[sound], columns[sound], picked[sound]
+            if not len(picked):
+                return None
+        return Places(memory.flat_at(picked, lanes.warps(positions), columns), positions, columns)
+
+    def _sound(self, memory: Memory, addresses: IntArray) -> bool:
+        if not memory.holds(int(addresses.min()), int(addresses.max()) + self.size):
+            return False
+        low_bits = (self.alignment or self.size) - 1
+        return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
+
+    def _report(self, wave: Wave, lanes: Lanes, memory: Memory, picked: IntArray) -> Mask:
+        """Report the faults among the picked addresses; return which are sound."""
+        alignment = self.alignment or self.size
+        outside = memory.outside(picked, self.size)
+        misaligned = (picked & (alignment - 1)) != 0
+        verb = "read" if self.kind == "read" else "written" if self.kind == "write" else "updated"
+        for rule, bad, hint in (
+            ("out-of-bounds", outside, "check the index against the extent, or guard the access"),
+            ("misaligned", misaligned & ~outside, f"the address must be a multiple of {alignment}"),
+        ):
+            if not bad.any():
+                continue
+            first = int(bad.argmax())
+            positions, columns = lanes.active
+            thread = wave.geometry.thread_name(int(lanes.warps(positions[[first]])[0]), int(columns[first]))
+            address = int(picked[first])
+            message = f"{self.size} bytes of {memory.space} memory {verb} by {thread} at {memory.describe(address)}"
+            fault(wave, rule, message, hint, int(np.count_nonzero(bad)))
+        sound: Mask = ~(outside | misaligned)
+        return sound
+
+    def before(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+        """Check what is read and tell the observers; before the access takes place."""
+        machine = wave.machine
+        if self.kind != "write":
+            self.check_initialised(wave, lanes, memory, places)
+        if not machine.observers.active or not memory.observed:
+            return
+        positions, columns = lanes.active if places.positions is None else (places.positions, places.columns)
+        offsets = places.offsets
+        if places.positions is None:
+            offsets = np.ascontiguousarray(np.broadcast_to(offsets, (lanes.height, WARP))).reshape(-1)
+        kind: AccessKind = self.kind
+        if self.strong:
+            kind = "strong-read" if kind == "read" else "atomic"
+        assert columns is not None  # noqa: S101 - positions and columns come together
+        machine.observers.access(memory.space, kind, offsets, self.size, lanes.warps(positions), columns, wave.pc)
+
+    def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+        """Report what is read and was never written."""
+        # Compilers copy structures on the stack word by word, padding included.
+        arena = memory.arena
+        if self.used == ALL_BYTES:
+            known = arena.written(places.offsets, self.size, partly=memory.space == "local")
+        else:
+            known = arena.written_in(places.offsets, [byte for byte in range(self.size) if self.used >> byte & 1])
+        if known is None or known.all():
+            return
+        if places.positions is None or places.columns is None:
+            row, lane = (int(part[0]) for part in np.nonzero(np.broadcast_to(~known, (lanes.height, WARP))))
+            count = int(np.count_nonzero(np.broadcast_to(~known, (lanes.height, WARP))))
+            offset = int(np.broadcast_to(places.offsets, (lanes.height, WARP))[row, lane])
+        else:
+            first = int((~known).argmax())
+            row, lane, offset = int(places.positions[first]), int(places.columns[first]), int(places.offsets[first])
+            count = int(np.count_nonzero(~known))
+        warp = int(lanes.warps(np.array([row]))[0])
+        thread, why = wave.geometry.thread_name(warp, lane), ""
+        if memory.space == "shared":
+            why = why_early(wave, warp)
+        wave.machine.log.report(
+            "uninitialised-memory",
+            f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
+            f"which nothing has written{why}",
+            wave.pc,
+            hint="write it first; shared and local memory and fresh outputs hold arbitrary bytes",
+            count=count,
+        )
+
+
+def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
+    """Report a faulting access, or raise MemoryFault in a run without checks."""
+    machine = wave.machine
+    if machine.checked:
+        machine.log.report(rule, message, wave.pc, hint=hint, count=count)
+        return
+    raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), hint=hint)
+
+
+def by_space(wave: Wave, lanes: Lanes, addresses: IntArray) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    """Yield the memory, the lanes and the relative addresses of each state space among generic addresses."""
+    known = addresses if lanes.mask is None or addresses.size == 1 else pick(addresses, *lanes.active)
+    low, high = int(known.min()), int(known.max())
+    if low >= GLOBAL_WINDOW:
+        yield wave.memories["global"], lanes, addresses - GLOBAL_WINDOW
+        return
+    if low >> 32 == high >> 32 and low >> 32 in _BY_UPPER_HALF:
+        space = _BY_UPPER_HALF[low >> 32]
+        yield wave.memories[space], lanes, addresses - WINDOWS[space]
+        return
+    upper = np.where(addresses >= GLOBAL_WINDOW, GLOBAL_WINDOW >> 32, addresses >> 32)
+    for half, space in ((GLOBAL_WINDOW >> 32, "global"), *_BY_UPPER_HALF.items()):
+        part = lanes.narrowed(upper == half)
+        if part is not None:
+            yield wave.memories[space], part, addresses - WINDOWS[space]
+    nowhere = lanes.narrowed(~np.isin(upper, (GLOBAL_WINDOW >> 32, *_BY_UPPER_HALF)))
+    if nowhere is not None:
+        _report_nowhere(wave, nowhere, addresses)
+
+
+def _report_nowhere(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
+    positions, columns = lanes.active
+    address = int(pick(addresses, positions, columns)[0]) & ((1 << 64) - 1)
+    thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
+    null = "a null pointer" if address < 1 << 16 else "which is in no state space"
+    fault(
+        wave,
+        "out-of-bounds",
+        f"{thread} uses the generic address {address:#x}, {null}",
+        "generic addresses come from cvta or from the arguments; shared ones need cvta first",
+        lanes.count,
+    )

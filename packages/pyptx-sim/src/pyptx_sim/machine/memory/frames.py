@@ -1,0 +1,102 @@
+"""Call frames: where strands return to, and the registers that a recursive call must bring back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.strands import Strands
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+ROOT = 0
+
+
+class Call(Protocol):
+    """A call instruction as its frames see it."""
+
+    @property
+    def pc(self) -> int:
+        """The instruction's position."""
+        ...
+
+    @property
+    def return_block(self) -> int:
+        """The block behind the call."""
+        ...
+
+    def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
+        """Bring the return values, the caller's frame and the saved registers back to `lanes`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A register of a caller; `written` are the lanes that had written it (None: all that live)."""
+
+    value: Array | None
+    written: Mask | None
+
+
+@dataclass(slots=True)
+class Frame:
+    """One activation, shared by all lanes that called at once. `remaining` lanes have not returned yet."""
+
+    call: Call
+    callee: str
+    parent: int
+    remaining: int
+    saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
+
+
+class Frames:
+    """All activations of a wave, by number; 0 is that of the entry."""
+
+    __slots__ = ("_frames", "_interned", "_next")
+
+    def __init__(self) -> None:
+        """Begin with the entry's only."""
+        self._frames: dict[int, Frame] = {}
+        self._interned: dict[tuple[int, str, int], int] = {}
+        self._next = ROOT + 1
+
+    def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
+        """Return the number of a frame; calls that save nothing share one, so that their strands can merge."""
+        key = (call.pc, callee, parent)
+        known = self._interned.get(key)
+        if known is not None and not saved:
+            self._frames[known].remaining += lanes
+            return known
+        number = self._next
+        self._next += 1
+        self._frames[number] = Frame(call, callee, parent, lanes, saved)
+        if not saved:
+            self._interned[key] = number
+        return number
+
+    def __getitem__(self, number: int) -> Frame:
+        """Return a frame by its number; the entry's is not stored."""
+        return self._frames[number]
+
+    def leave(self, number: int, lanes: int) -> None:
+        """Note that some lanes have left a frame; the last one frees it."""
+        frame = self._frames[number]
+        frame.remaining -= lanes
+        if frame.remaining > 0:
+            return
+        del self._frames[number]
+        self._interned.pop((frame.call.pc, frame.callee, frame.parent), None)
+
+    def unwind(self, strands: Strands, ids: IntArray) -> None:
+        """Note that strands `ids` exit from within their frames."""
+        for strand in ids[strands.frame[ids] != ROOT].tolist():
+            lanes = int(np.count_nonzero(strands.mask[strand]))
+            number = int(strands.frame[strand])
+            while number != ROOT:
+                parent = self._frames[number].parent
+                self.leave(number, lanes)
+                number = parent

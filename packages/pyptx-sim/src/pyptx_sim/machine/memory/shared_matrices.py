@@ -1,0 +1,102 @@
+"""Where the elements of a matrix in shared memory lie, and reading many of them at once.
+
+Sixteen bytes along the contiguous dimension always stay together: they are what is looked up, and what a swizzle moves.
+Manual: "Shared Memory Matrix Layout", "Canonical Layouts".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.memory.arena import Arena
+    from pyptx_sim.operation import Array
+
+CHUNK = 16
+"""Bytes that lie together."""
+_CORE = 8  # rows (or, of an MN-major matrix, places along K) of a core matrix
+_ROW = 128  # bytes after which a swizzle's pattern goes on to its next row
+_PERIOD = 1024  # bytes after which every pattern repeats
+
+
+Major: TypeAlias = Literal["K", "MN"]
+"""The dimension along which the elements of a matrix lie side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMatrix:
+    """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
+
+    `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of a panel: 128,
+    64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
+    Manual: "Strides", "Matrix Descriptor Format".
+    """
+
+    start: int
+    leading: int
+    stride: int
+    swizzle: int
+    base: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a matrix is read: `mn` rows or columns and `k` along K, of elements of `bits` bits."""
+
+    mn: int
+    k: int
+    bits: int
+    major: Major
+
+
+@lru_cache(maxsize=512)
+def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
+    """Return the address of each 16 bytes in a block's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
+    phase = matrix.start % _PERIOD
+    return _places(matrix.leading, matrix.stride, matrix.swizzle, matrix.base, phase, extent) + (matrix.start - phase)
+
+
+@lru_cache(maxsize=256)
+def _places(leading: int, stride: int, swizzle: int, base: int, phase: int, extent: Extent) -> IntArray:
+    slow, fast = (extent.mn, extent.k) if extent.major == "K" else (extent.k, extent.mn)
+    across = np.arange(slow, dtype=np.int64)[:, None]
+    along = np.arange(-(-fast * extent.bits // (8 * CHUNK)), dtype=np.int64)
+    inside = across % _CORE * swizzle
+    core = across // _CORE
+    width = swizzle // CHUNK
+    if extent.major == "K":
+        step = CHUNK if swizzle > CHUNK else leading
+        linear = phase + inside + core * stride + along * step
+    elif swizzle > CHUNK:
+        linear = phase + inside + core * stride + along % width * CHUNK + along // width * leading
+    else:
+        linear = phase + inside + core * leading + along * stride
+    return linear ^ ((linear // _ROW - base) % width) * CHUNK
+
+
+def gather(
+    arena: Arena, matrices: Sequence[tuple[SharedMatrix, int]], extent: Extent, dtype: np.dtype[np.generic]
+) -> Array:
+    """Return the elements of some matrices, each in the block whose shared memory begins at the number beside it.
+
+    `[matrices, mn, k]`, as elements of `dtype`.
+    """
+    index = offsets(matrices, extent) // CHUNK
+    elements = arena.chunks(index).view(dtype).reshape(len(matrices), index.shape[1], -1)
+    return elements if extent.major == "K" else elements.swapaxes(1, 2)
+
+
+def offsets(matrices: Sequence[tuple[SharedMatrix, int]], extent: Extent) -> IntArray:
+    """Return the offset in the arena of each 16 bytes of some matrices, `[matrices, …]`."""
+    first = matrices[0][0]
+    if all(matrix is first or matrix == first for matrix, _ in matrices):
+        blocks = np.array([block for _, block in matrices], np.int64)
+        return places(first, extent) + blocks[:, None, None]
+    return np.stack([places(matrix, extent) + block for matrix, block in matrices])

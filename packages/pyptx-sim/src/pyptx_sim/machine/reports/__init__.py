@@ -1,0 +1,1 @@
+"""What is said when a wave has ended, or never can."""

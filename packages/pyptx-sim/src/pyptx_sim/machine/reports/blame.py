@@ -1,0 +1,87 @@
+"""What is said of those who wait when a wave has ended or can never end: for what, and who should have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_sim.machine.scheduling.strands import State
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.barriers.mbarrier_object import Mbarrier
+    from pyptx_sim.machine.wave import Wave
+
+
+def describe_wait(wave: Wave, strand: int) -> str | None:
+    """Return which mbarrier a strand waits for and what is missing there; None if it waits for none."""
+    mbarriers = wave.mbarriers
+    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    if wait is None:
+        return None
+    name = mbarriers.name(wait.offset)
+    known = dict(mbarriers.objects()).get(wait.offset)
+    if known is None:
+        return f"waits for {name}, which is not valid any more"
+    arrived = max(known.expected - known.pending, 0)
+    text = (
+        f"waits for phase {wait.phase} (parity {wait.phase & 1}) of {name}, which is in phase {known.phase}: "
+        f"{arrived} of {known.expected} arrivals"
+    )
+    if known.bytes:
+        text += f", {known.bytes} bytes missing" if known.bytes > 0 else f", {-known.bytes} bytes too many"
+    return f"{text}; {_who(wave, known)}"
+
+
+def why_early(wave: Wave, warp: int) -> str:
+    """Say so if the last wait of a warp returned at once, because its mbarrier had not ended any phase."""
+    fresh = wave.mbarriers.fresh.get(warp)
+    if fresh is None:
+        return ""
+    offset, pc = fresh
+    line, name = wave.machine.program.line(pc), wave.mbarriers.name(offset)
+    return (
+        f": the wait at PTX line {line} returned at once, for {name} had ended no phase, and parity 1 stands for "
+        "the one before the first"
+    )
+
+
+def guilt(wave: Wave, strand: int) -> tuple[int, int]:
+    """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
+
+    What an extension lacks nobody will bring. Nothing is under way any more: bytes that are missing or too many,
+    or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help who waits where nobody
+    has ever arrived. Of the rest, who waits longest.
+    """
+    mbarriers = wave.mbarriers
+    if wave.strands.state[strand] == State.STALLED:
+        return -1, 0
+    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None
+    if wait is None or known is None:
+        return 4, 0
+    signs = (known.bytes != 0, known.came > 0, not known.arrivals, True)
+    return signs.index(True), wait.since
+
+
+def _who(wave: Wave, known: Mbarrier) -> str:
+    """Return which instructions have arrived, and which could have but were never executed."""
+    program = wave.machine.program
+    came = [f"line {program.line(pc)} ({times}×)" for pc, times in known.arrivals.items()]
+    never = [f"line {program.line(pc)}" for pc in program.signals if pc not in wave.mbarriers.executed]
+    parts = [f"arrivals so far from {', '.join(came)}" if came else "nobody has arrived since it was initialised"]
+    if never:
+        parts.append(f"never executed: {', '.join(never)}")
+    return "; ".join(parts)
+
+
+def describe_warpgroup(wave: Wave, strand: int) -> str:
+    """Return which warps of its warpgroup a strand waits for."""
+    strands, geometry = wave.strands, wave.geometry
+    warp = int(strands.warp[strand])
+    group = int(geometry.warpgroups.of[warp])
+    if group < 0:
+        return "waits for its warpgroup, which has fewer than four warps: give the block a multiple of 128 threads"
+    here = (strands.state == State.WARPGROUP) & (strands.block == strands.block[strand])
+    missing = sorted(set(geometry.warpgroups.warps[group].tolist()) - set(strands.warp[here].tolist()))
+    alive = set(strands.warp[strands.alive()].tolist())
+    named = (f"warp {int(geometry.warp[each])}" + ("" if each in alive else ", which has exited") for each in missing)
+    return f"waits for the others of its warpgroup: {'; '.join(named)}"

@@ -1,0 +1,83 @@
+"""Say who waits for what when nothing can go on."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import Deadlock
+from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, guilt
+from pyptx_sim.machine.scheduling.strands import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.machine.scheduling.code import Code
+    from pyptx_sim.machine.wave import Wave
+
+_NAMED = 12  # warps named in one report
+_OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
+
+
+def describe_deadlock(wave: Wave, code: Code) -> None:
+    """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
+    strands = wave.strands
+    alive = sorted(strands.alive().tolist(), key=lambda strand: guilt(wave, strand))
+    lines = [_describe(wave, code, strand) for strand in alive[:_NAMED]]
+    if len(alive) > _NAMED:
+        lines.append(f"… and {len(alive) - _NAMED} more")
+    spinning = any(strands.state[strand] == State.READY for strand in alive)
+    what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
+    message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
+    pc = _place(wave, code, alive[0])
+    hint = _hint(wave, alive[0], spinning=spinning)
+    if wave.machine.checked:
+        wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
+        return
+    raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
+
+
+def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
+    machine = wave.machine
+    if wave.strands.state[strand] == State.STALLED:
+        return wave.stall_at(int(wave.strands.key[strand])).hint
+    later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
+    if spinning and later:
+        return (
+            f"{later} CTAs have not started: {machine.ctas_per_wave} run at once here; "
+            "a kernel whose CTAs wait for each other needs a smaller grid"
+        )
+    return "find who should arrive, or write what the others wait for"
+
+
+def _place(wave: Wave, code: Code, strand: int) -> int:
+    if wave.strands.state[strand] in {State.READY, State.MBARRIER}:
+        wait = wave.mbarriers.waits.get(int(wave.strands.warp[strand]))
+        return wait.pc if wait is not None else code[int(wave.strands.block[strand])].first
+    return int(wave.strands.site[strand])
+
+
+def _describe(wave: Wave, code: Code, strand: int) -> str:
+    strands, program = wave.strands, wave.machine.program
+    warp = wave.geometry.warp_name(int(strands.warp[strand]))
+    lanes = int(strands.mask[strand].sum())
+    pc = _place(wave, code, strand)
+    line = program.line(pc)
+    frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
+    origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
+    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason(wave, strand)}"
+
+
+def reason(wave: Wave, strand: int) -> str:
+    """Return why a strand that has not ended does not go on: what it waits for, and what is missing there."""
+    reasons: dict[State, Callable[[int], str]] = {
+        State.BARRIER: wave.barriers.describe,
+        State.CLUSTER: wave.clusters.describe,
+        State.WARPGROUP: partial(describe_warpgroup, wave),
+    }
+    state = State(int(wave.strands.state[strand]))
+    if state == State.STALLED:
+        return wave.stall_at(int(wave.strands.key[strand])).describe(strand)
+    if state in reasons:
+        return reasons[state](strand)
+    return describe_wait(wave, strand) or _OTHERWISE.get(state, "spins")

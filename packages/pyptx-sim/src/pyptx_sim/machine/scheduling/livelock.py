@@ -1,0 +1,119 @@
+"""Find out that a wave can never make progress: it repeats a state with no change of memory or barriers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.scheduling.strands import State
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+
+# Steps without a barrier or an exit before the watch begins, or how often meanwhile everybody waited at mbarriers in
+# vain; and the shortest time between two snapshots.
+_PATIENCE = 1024
+_DISAPPOINTMENTS = 3
+_SPACING = 64
+
+
+class Watch:
+    """Compares a wave with a snapshot of itself (Brent's cycle search: snapshots grow rarer).
+
+    A machine state that comes back with memory unchanged, after every ready strand has run, comes back for ever.
+    """
+
+    __slots__ = (
+        "_block",
+        "_next",
+        "_progress",
+        "_progress_step",
+        "_registers",
+        "_spacing",
+        "_step",
+        "_strands",
+        "_suspect",
+        "_version",
+    )
+
+    def __init__(self) -> None:
+        """Begin without a snapshot."""
+        self._registers: list[Array | None] | None = None
+        self._strands: tuple[Array, ...] = ()
+        self._block = -1
+        self._step = 0
+        self._next = 0
+        self._spacing = _SPACING
+        self._version = -1
+        self._progress = -1
+        self._progress_step = 0
+        self._suspect = 0
+
+    def stuck(self, wave: Wave, block: int) -> bool:
+        """Tell whether the wave, about to execute `block`, repeats itself."""
+        if wave.progress != self._progress:
+            self._progress, self._progress_step = wave.progress, wave.steps
+            self._registers = None
+            self._spacing = _SPACING
+            wave.mbarriers.in_vain = 0
+            return False
+        if wave.steps - self._progress_step < _PATIENCE and wave.mbarriers.in_vain < _DISAPPOINTMENTS:
+            return False
+        if self._registers is None or wave.steps >= self._next:
+            self._snapshot(wave, block)
+            return False
+        if block != self._block or wave.version != self._version:
+            return False
+        return self._everybody_ran(wave) and self._same(wave)
+
+    @property
+    def watching(self) -> bool:
+        """Whether a snapshot is being compared, so that stores should tell real changes from repeated ones."""
+        return self._registers is not None
+
+    def _snapshot(self, wave: Wave, block: int) -> None:
+        self._registers = list(wave.registers)
+        self._strands = _positions(wave)
+        self._block = block
+        self._version = wave.version
+        self._step = wave.steps
+        self._next = wave.steps + self._spacing
+        self._spacing *= 2
+
+    def _everybody_ran(self, wave: Wave) -> bool:
+        strands = wave.strands
+        # Who waits at an mbarrier is told "not yet" after a while, and may then do something else.
+        able = np.isin(strands.state, (State.READY, State.MBARRIER))
+        return bool((strands.last_run[able] >= self._step).all())
+
+    def _same(self, wave: Wave) -> bool:
+        before = self._registers or []
+        if not _equal(before[self._suspect], wave.registers[self._suspect]):
+            return False
+        for slot, value in enumerate(wave.registers):
+            if not _equal(before[slot], value):
+                self._suspect = slot
+                return False
+        return all(_equal(old, new) for old, new in zip(self._strands, _positions(wave), strict=True))
+
+
+def _positions(wave: Wave) -> tuple[Array, ...]:
+    strands = wave.strands
+    alive = strands.state != State.DEAD
+    fields = (strands.warp, strands.block, strands.state, strands.frame, strands.mask)
+    return tuple(field[alive] for field in fields)
+
+
+def _equal(old: Array | None, new: Array | None) -> bool:
+    if old is new:
+        return True
+    if old is None or new is None or old.itemsize != new.itemsize:
+        return False
+    if old.dtype.kind == "f":
+        bits = np.dtype(f"<u{old.itemsize}")
+        return np.array_equal(old.view(bits), np.asarray(new).view(bits))
+    return (
+        np.array_equal(old, new.view(old.dtype)) if old.shape == new.shape else bool((old == new.view(old.dtype)).all())
+    )

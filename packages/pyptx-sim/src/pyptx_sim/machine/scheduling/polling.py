@@ -1,0 +1,75 @@
+"""Strands that poll: those that came round a loop and saw nothing new are parked until memory changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.scheduling.strands import AWAKE, UNNOTED
+from pyptx_sim.types import bits_dtype
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.scheduling.code import Group, PollingLoop
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.scopes import RegisterBinding
+
+_BOOL = np.dtype(np.bool_)
+
+
+class Polling:
+    """The rounds of polling loops: for each lane, the memory's version and the carried registers when its round began.
+
+    What a lane does in a round follows from these two. A lane is in one loop at a time, so one record is enough, and it
+    stays right when strands split and merge. Where no other strand is ready, there is nothing to gain, and no record.
+    """
+
+    __slots__ = ("_began", "_registers", "_wave")
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin with no lane in a loop."""
+        self._wave = wave
+        self._began: IntArray = np.full((wave.height, WARP), -1, np.int64)
+        self._registers: dict[int, Array] = {}
+
+    def begin(self, loop: PollingLoop, group: Group) -> None:
+        """Note that the strands of a group begin a round."""
+        wave, strands, ids = self._wave, self._wave.strands, group.ids
+        strands.parked[ids] = UNNOTED if group.whole else AWAKE
+        if group.whole:
+            return
+        warps, masks = strands.warp[ids], strands.mask[ids]
+        self._began[warps] = np.where(masks, wave.version, self._began[warps])
+        for register in loop.carried:
+            value = self._value(register, warps)
+            known = self._registers.get(register.slot)
+            if known is None:
+                known = self._registers[register.slot] = np.zeros((wave.height, WARP), value.dtype)
+            known[warps] = np.where(masks, value, known[warps])
+
+    def end(self, loop: PollingLoop, group: Group) -> None:
+        """Park those strands of a group that are back at the entry, and for whom nothing has changed in the round."""
+        if group.whole:
+            return
+        wave, strands, ids = self._wave, self._wave.strands, group.ids
+        ids = ids[(strands.block[ids] == loop.entry) & (strands.parked[ids] == AWAKE)]
+        warps, masks = strands.warp[ids], strands.mask[ids]
+        same = self._began[warps] == wave.version
+        for register in loop.carried:
+            same &= self._registers[register.slot][warps] == self._value(register, warps)
+        unchanged = (same | ~masks).all(axis=1)
+        if loop.together:
+            unchanged &= (masks == wave.live[warps]).all(axis=1)
+        strands.parked[ids[unchanged]] = wave.version
+
+    def _value(self, register: RegisterBinding, warps: IntArray) -> Array:
+        """Return the bits of a register in some warps; those of one never written are zero."""
+        dtype = bits_dtype(register.width) if register.width else _BOOL
+        value = self._wave.registers[register.slot]
+        if value is None:
+            return np.zeros((1, 1), dtype)
+        bits = value.view(dtype)
+        return bits if bits.shape[0] == 1 else bits[warps]

@@ -1,0 +1,190 @@
+"""What asynchronous engines do: work under way, from its issue to its landing, and who waits for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.timeline.model import Arrow, Point, Span, Track
+from pyptx_sim.timeline.places import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.machine.asynchrony.engine import Item
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.observer import Work
+    from pyptx_sim.operation import Mask
+    from pyptx_sim.timeline.model import Timeline
+    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.warp_tracks import Strips
+
+
+@dataclass(slots=True)
+class _Part:
+    """The part of an item of work that warps of one block have issued; `left` of its operations have not landed."""
+
+    track: Track
+    issued: Point
+    warps: IntArray
+    left: int
+    details: dict[str, object]
+    lanes: IntArray | None = None
+    groups: IntArray | None = None
+
+
+@dataclass(slots=True)
+class _Flight:
+    """An item of work: `owners` are the warps of its operations that have not landed, None where nobody has said.
+
+    `kind` says whose group it belongs to, None for an mbarrier's.
+    """
+
+    pc: int
+    issued: int
+    tracks: dict[int, Track]
+    owners: IntArray | None = None
+    kind: GroupKind | None = None
+    parts: dict[int, _Part] = field(default_factory=dict[int, _Part])
+
+
+class Flights:
+    """The asynchronous work of one wave. What is under way at the same time lies on tracks of its own."""
+
+    def __init__(self, strips: Strips, timeline: Timeline, places: Places) -> None:
+        """Begin with nothing under way; `strips` are the warps of the wave."""
+        self._strips = strips
+        self._timeline = timeline
+        self._places = places
+        self._flights: dict[int, _Flight] = {}
+        self._busy: set[Track] = set()
+        self._landed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
+
+    # --- issue --------------------------------------------------------------------------------------
+
+    def issue(self, item: Item, now: int) -> None:
+        """Note an item that the recorded warps of the present block have issued."""
+        if self._strips.current:
+            self._flights[item.ticket] = _Flight(item.pc, now, self._strips.current)
+
+    def describe(self, work: Work) -> None:
+        """Learn whose operations an item is made of, and what they read and write."""
+        flight = self._flights.get(work.ticket)
+        if flight is None:
+            return
+        count = len(work.warps)
+        moved = {"bytes written": np.zeros(count), "bytes read": np.zeros(count)}
+        for touch in work.touches:
+            what = "bytes written" if touch.writes else "bytes read"
+            moved[what] += np.bincount(touch.owners, minlength=count) * touch.size
+        flight.kind = work.kind
+        self._divide(work.ticket, flight, work.warps, moved)
+        for part in flight.parts.values():
+            here = np.isin(work.warps, part.warps)
+            part.lanes, part.groups = work.lanes[here], work.groups[here]
+
+    def follow(self, ticket: int, warps: IntArray) -> None:
+        """Learn whose arrivals an item is made of."""
+        flight = self._flights.get(ticket)
+        if flight is not None:
+            self._divide(ticket, flight, warps, {})
+
+    def _divide(self, ticket: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
+        """Make the parts of an item: one for each recorded block."""
+        flight.owners = warps.copy()
+        ctas = self._strips.wave.geometry.cta[warps]
+        for cta in np.unique(ctas[warps < self._strips.rows]).tolist():
+            here = ctas == cta
+            self._enter(ticket, flight, cta, warps[here], {name: int(each[here].sum()) for name, each in moved.items()})
+
+    def _enter(self, ticket: int, flight: _Flight, cta: int, warps: IntArray, moved: dict[str, int]) -> None:
+        geometry = self._strips.wave.geometry
+        issuer = flight.tracks.get(int(warps[0])) or self._strips.track(int(warps[0]), 0)
+        self._strips.give_up(issuer)
+        numbers = np.unique(geometry.warp[warps]).tolist()
+        details: dict[str, object] = {"ticket": ticket, "warps": ranges(numbers), "operations": len(warps)}
+        details |= {name: amount for name, amount in moved.items() if amount}
+        track = self._free(geometry.first + cta, self._places.engine(flight.pc))
+        flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
+
+    def _free(self, cta: int, engine: str) -> Track:
+        """Return the first track of an engine on which nothing is under way."""
+        slot = 0
+        while (track := Track(cta, engine, 0, slot)) in self._busy:
+            slot += 1
+        self._busy.add(track)
+        return track
+
+    def settle(self) -> None:
+        """Give items of which nobody has told anything to the warps that executed the block."""
+        for ticket, flight in self._flights.items():
+            if flight.owners is None and not flight.parts:
+                rows = np.array(list(flight.tracks), np.int64)
+                ctas = self._strips.wave.geometry.cta[rows]
+                for cta in np.unique(ctas).tolist():
+                    self._enter(ticket, flight, cta, rows[ctas == cta], {})
+
+    # --- landing ------------------------------------------------------------------------------------
+
+    def land(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
+        """Note that operations of an item have landed; tell whether any was recorded."""
+        flight = self._flights.get(item.ticket)
+        left = len(item)
+        if flight is None or left == before:
+            return False
+        if flight.owners is not None and len(flight.owners) == before:
+            gone = flight.owners if which is None else flight.owners[which]
+            flight.owners = flight.owners[:0] if which is None else flight.owners[~which]
+            for part in flight.parts.values():
+                part.left -= int(np.isin(gone, part.warps).sum())
+        elif not left:
+            for part in flight.parts.values():
+                part.left = 0
+        for cta in [cta for cta, part in flight.parts.items() if part.left == 0]:
+            self._close(flight, flight.parts.pop(cta), now)
+        if not left:
+            del self._flights[item.ticket]
+        return True
+
+    def _close(self, flight: _Flight, part: _Part, now: int, *, ended: bool = True) -> None:
+        issued, pc = part.issued, flight.pc
+        name = self._places.operation(pc)
+        start = Point(part.track, issued.tick + 1)
+        self._timeline.add(Span(part.track, "async", name, start.tick, now + 1, pc, part.details, ended))
+        self._timeline.arrows.append(Arrow("issue", issued, start))
+        self._busy.discard(part.track)
+        if ended and flight.kind is not None:
+            self._landed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
+
+    def point(self, ticket: int, now: int) -> Point | None:
+        """Return where an item is landing, None if it is not recorded."""
+        flight = self._flights.get(ticket)
+        part = next(iter(flight.parts.values()), None) if flight is not None else None
+        return Point(part.track, now) if part is not None else None
+
+    # --- waiting ------------------------------------------------------------------------------------
+
+    def wait(self, kind: GroupKind, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
+        """Draw arrows from what has landed to the first warp that has waited for its group."""
+        row_of = {warp: row for row, warp in enumerate(warps.tolist())}
+        unseen: list[tuple[_Part, Point]] = []
+        for part, landed in self._landed.get(kind, []):
+            waiter = int(part.warps[0])
+            row, point = row_of.get(waiter), at(waiter)
+            if row is None or point is None or part.lanes is None or part.groups is None:
+                unseen.append((part, landed))
+            elif part.groups[0] < done[row, part.lanes[0]]:
+                self._timeline.arrows.append(Arrow("landing", landed, point))
+            else:
+                unseen.append((part, landed))
+        self._landed[kind] = unseen
+
+    def close(self, now: int) -> None:
+        """End everything; what is still under way has not landed."""
+        for flight in self._flights.values():
+            for part in flight.parts.values():
+                self._close(flight, part, now - 1, ended=False)
+        self._flights.clear()
