@@ -9,14 +9,16 @@ from pyptx_ir.fragments.sparse import metadata_fragment, sparse_fragment
 from pyptx_ir.plugins.rows import Fragments
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.fragments.mma import Operand
 
-_OPERANDS: Final[tuple[Operand, ...]] = ("a", "b", "c", "d")
+_OPERANDS: Final[Mapping[str, Operand]] = {"a": "a", "b": "b", "c": "c", "d": "d"}
 
 
 def _operand(name: str) -> Operand:
-    found = next((each for each in _OPERANDS if each == name), None)
+    found = _OPERANDS.get(name)
     if found is None:
         raise ValueError(f"a product has the operands {', '.join(_OPERANDS)}, and no {name!r}")
     return found
