@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import forms_of
 from pyptx_ir.isa.fitting import fault_in, placed
+from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -31,18 +33,30 @@ class Bound(Value):
 
     `words` holds the word of each filled slot, by the slot's name; a literal word of the syntax line stands under
     itself. `operands` are by the names of the syntax line, in its order, without optional ones that lack; `written`
-    are the names of those that the instruction writes, some of which it may read, too.
+    are the names of those that the instruction writes, some of which it may read, too. `places` are what the row says
+    of each operand, by its name.
     """
 
     row: InstructionRow
     words: Mapping[str, str]
     operands: Mapping[str, Operand]
     written: frozenset[str]
+    places: Mapping[str, Place]
 
     def length(self, slot: str) -> int:
         """Return the number that goes with the word of a slot, as the row says it: that of a vector's elements."""
         choices, numbers = dict(self.row.slots)[slot], dict(self.row.lengths)[slot]
         return numbers[choices.index(self.words[slot])]
+
+    def types(self, name: str) -> tuple[str, ...] | None:
+        """Return the types of an operand's registers, those of a vector or a pair one by one.
+
+        None where its kind does not tell them, as that of an address or of a label.
+        """
+        place = self.places[name]
+        use = Use(self.row, self.words, place, operand_kinds())
+        found = [use.types(kind) for kind in (place.kind, place.second) if kind]
+        return None if None in found else tuple(name for types in found if types for name in types)
 
 
 def bound(instruction: Instruction, declared: Callable[[str], str | None], address_size: int = 64) -> Bound | None:
@@ -56,7 +70,8 @@ def bound(instruction: Instruction, declared: Callable[[str], str | None], addre
         return None
     row, words, places = found
     operands = {place.name: operand for place, operand in zip(places, instruction.operands, strict=True)}
-    return Bound(row, words, operands, frozenset(place.name for place in places if place.written))
+    written = frozenset(place.name for place in places if place.written)
+    return Bound(row, words, operands, written, {place.name: place for place in places})
 
 
 @until_plugins_change(maxsize=1 << 14)
