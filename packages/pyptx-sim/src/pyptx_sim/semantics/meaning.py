@@ -7,7 +7,7 @@ the rest: which operands are read and written, and with which types.
 from __future__ import annotations
 
 import inspect
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -76,15 +76,19 @@ def _with_words(semantics: Semantics, form: Bound) -> Compute:
     """Return the function with the words of the slots that it asks for."""
     compute = cast("Compute", semantics.compute)
     asked = _keyword_only(compute)
-    known = {item.name for pattern in patterns_of(form.row.opcode) for item in pattern.items}
-    unknown = [name for name in asked if name not in known]
-    if unknown:
-        raise MissingSemantics(
-            f"what computes {semantics.opcode} asks for the word of {unknown[0]}, which is a slot of none of its rows"
-        )
+    for name in asked:
+        if name not in form.words and not _is_slot(name, form.row.opcode):
+            raise MissingSemantics(
+                f"what computes {semantics.opcode} asks for the word of {name}, which is a slot of none of its rows"
+            )
     return partial(compute, **{name: form.words.get(name, "") for name in asked}) if asked else compute
 
 
+def _is_slot(name: str, opcode: str) -> bool:
+    return any(item.name == name for pattern in patterns_of(opcode) for item in pattern.items)
+
+
+@lru_cache(maxsize=256)
 def _keyword_only(compute: Compute) -> tuple[str, ...]:
     """Return the names of a function's keyword-only parameters; NumPy's own functions ask for no words."""
     if isinstance(compute, np.ufunc):

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
-FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="acme.frob")
+FROB = row(
+    "acme.frob.b32 d, a",
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="acme.frob",
+    summary="Reverse the bits of a word, and add one.",
+)
 
 
 VAULT = (
@@ -80,9 +86,10 @@ def pyptx_namespaces() -> Mapping[str, object]:
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
     """Return what acme.frob computes."""
-    from acme_arch.semantics import FROB_SEMANTICS
+    from acme_arch.semantics import frob
+    from pyptx_ir.plugins import Semantics
 
-    return (FROB_SEMANTICS,)
+    return (Semantics("acme.frob", compute=frob),)
 
 
 @hookimpl
