@@ -19,9 +19,10 @@ from pyptx_sim.operation import Operation
 from pyptx_sim.semantics.errors import NoSemantics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from pyptx_ir.isa.binding import Bound
+    from pyptx_ir.isa.patterns import Place
     from pyptx_ir.plugins.rows import Semantics
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.operation import Compute
@@ -48,24 +49,23 @@ def _derived(semantics: Semantics, instruction: Instruction, declared: Callable[
     form = bound(instruction, declared)
     if form is None:
         raise NoSemantics(instruction, "no row of the instruction table has this form of it")
-    places = tuple(form.places.values())
-    written = tuple(index for index, place in enumerate(places) if place.written)
-    read = tuple(index for index, place in enumerate(places) if place.read)
+    written = [(index, place) for index, place in enumerate(form.places.values()) if place.written]
+    read = [(index, place) for index, place in enumerate(form.places.values()) if place.read]
     return Operation(
-        _types(form, (places[index].name for index in written)),
-        _types(form, (places[index].name for index in read)),
+        _types(form, written),
+        _types(form, read),
         _with_words(semantics, form),
-        places=(written, read),
+        places=(tuple([index for index, _ in written]), tuple([index for index, _ in read])),
     )
 
 
-def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
+def _types(form: Bound, places: list[tuple[int, Place]]) -> tuple[str, ...]:
     found: list[str] = []
-    for name in names:
-        types = form.types(name)
+    for _, place in places:
+        types = form.types[place.name]
         if types is None:
             raise MissingSemantics(
-                f"the row {form.row.syntax!r} does not tell the type of {name}, which is {form.places[name].kind}",
+                f"the row {form.row.syntax!r} does not tell the type of {place.name}, which is {place.kind}",
                 hint="bind the instruction to an Operation: Semantics(opcode, bind=...)",
             )
         found += types
