@@ -11,8 +11,8 @@ from pyptx_dsl import ptx
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.tracing.trace import Trace, tracing
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.isa.reference.entries import ELSEWHERE
-from pyptx_ir.isa.table.summaries import SUMMARIES
+from pyptx_ir.isa.reference.entries import ELSEWHERE, entries
+from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import nodes, parse_instruction, spell
 from pyptx_ir.syntax.operands import Register
 
@@ -20,6 +20,7 @@ PAGES = Path(__file__).parents[1] / "docs" / "instructions"
 INDEX = (PAGES / "index.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^\| \[`([^`]+)`\]\(([^)]+)\) \| (.*) \|$", INDEX, re.MULTILINE)
 EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same in Python:\n\n```py\n(?P<python>[^`]*)```")
+ENTRIES = [entry for entry in entries(manager().instructions()) if entry.chapter != ELSEWHERE]
 REGISTER = re.compile(r"%([a-z]\w*)")
 
 # A target and a version for every form: the newest of each branch of the lattice, and those that had what is gone.
@@ -63,10 +64,10 @@ def test_an_example_in_python_emits_the_ptx_beside_it(page: str) -> None:
 
 def test_the_index_lists_every_page_and_no_other() -> None:
     assert sorted(page for _, page, _ in LISTED) == sorted({path.name for path in PAGES.glob("*.md")} - {"index.md"})
-    summaries = {name: summary for chapter in SUMMARIES.values() for name, summary in chapter.items()}
+    summaries = {entry.name: entry.summary for entry in ENTRIES}
     assert all(summaries[name] == summary for name, _, summary in LISTED)
     assert f"## {ELSEWHERE}" not in INDEX
 
 
 def test_every_instruction_of_the_manual_has_a_page() -> None:
-    assert {name for name, _, _ in LISTED} == {name for chapter in SUMMARIES.values() for name in chapter}
+    assert {name for name, _, _ in LISTED} == {entry.name for entry in ENTRIES}

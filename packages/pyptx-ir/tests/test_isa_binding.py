@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from pyptx_ir.isa.binding import bound
+from pyptx_ir.isa.forms import register_type, some_forms
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.scalar_types import takes
+from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import parse_instruction
 
 TYPES = {"%r": "b32", "%rd": "b64", "%p": "pred", "%f": "f32", "%h": "b16", "out": ".global"}
@@ -63,3 +69,34 @@ def test_the_number_of_a_slot_goes_with_its_word() -> None:
     found = bound(parse_instruction(text), declared)
     assert found is not None
     assert found.length("num") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("mul.wide.u16 %r1, %h1, %h2;", {"d": ("u32",), "a": ("u16",), "b": ("u16",)}),
+        ("shl.b64 %rd1, %rd2, 3;", {"d": ("b64",), "a": ("b64",), "b": ("u32",)}),
+        ("setp.lt.s32 %p1|%p2, %r1, %r2;", {"p": ("pred", "pred"), "a": ("s32",), "b": ("s32",)}),
+        ("ld.global.v2.u32 {%r1, %r2}, [%rd1];", {"d": ("u32", "u32"), "a": None}),
+        ("and.pred %p1, %p2, !%p3;", {"d": ("pred",), "a": ("pred",), "b": ("pred",)}),
+        ("bra done;", {"target": None}),
+    ],
+)
+def test_an_operand_has_the_types_of_its_registers(text: str, types: dict[str, tuple[str, ...] | None]) -> None:
+    found = bound(parse_instruction(text), declared)
+    assert found is not None
+    assert found.types == types
+
+
+def test_every_form_fits_the_types_that_its_operands_have() -> None:
+    for row in manager().instructions():
+        for text in some_forms(row, Random(5), 3):
+            instruction = parse_instruction(text)
+            found = bound(instruction, register_type)
+            assert found is not None, text
+            for name, operand in found.operands.items():
+                registers = [register_type(each) for each in names_of(operand)]
+                types = found.types[name] or ()
+                if len(registers) == len(types):
+                    pairs = zip(types, registers, strict=True)
+                    assert all(takes(of, held or "", relaxed=True) for of, held in pairs), (text, name, types)

@@ -18,6 +18,7 @@ from tools.shares import full
 
 from pyptx_ir.syntax import parse_instruction
 from pyptx_sim.semantics import ROWS, NoSemantics
+from pyptx_sim.semantics.meaning import operation_of
 from pyptx_sim.types import dtype_of
 
 __all__ = ["ROWS", "NoSemantics"]
@@ -44,7 +45,7 @@ def bind(text: str) -> Operation:
     for count in range(len(instruction.opcode), 0, -1):
         row = _ROWS.get(".".join(instruction.opcode[:count]))
         if row is not None:
-            return row.bind(instruction)
+            return operation_of(row, instruction, lambda _name: "")
     raise AssertionError(f"no row for {text}")
 
 

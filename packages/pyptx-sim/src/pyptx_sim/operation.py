@@ -39,7 +39,8 @@ class Operation:
     result. `exact`: given a target (`sm_90a`), returns the function that computes what its hardware computes, bit for
     bit, where `compute` keeps within a bound only; a run with exact numerics uses it. `batch`, of a `warp` operation
     whose mask does not matter: given the sources of several such instructions in a row, none of which reads what one
-    before it writes, returns the results of each; sources that are the same array are the same register.
+    before it writes, returns the results of each; sources that are the same array are the same register. `places` are
+    the operands that are written and those that are read, by their numbers, where these are not the first and the rest.
     """
 
     results: tuple[str, ...]
@@ -50,3 +51,4 @@ class Operation:
     writes_carry: bool = False
     exact: Callable[[str], Compute] | None = None
     batch: Batch | None = None
+    places: tuple[tuple[int, ...], tuple[int, ...]] | None = None

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 # The size, in a register of 64 bits and, later, of 32.
 SIZES = (("size", "u64 in 0..16777216 by 8", ptx(8, 6)), ("size_32", "int32 in 0..16777216 by 8", ptx(9, 0)))
 
-ROWS = tuple(
-    row(
-        f"st.bulk{{.weak}}{{.shared::cta}} [a], {name}, initval",
-        operands={name: kind, "initval": "imm in 0"},
-        access="wrr",
-        since=since,
-        targets=("sm_100",),
-        leading=True,
-        manual="st.bulk",
-    )
-    for name, kind, since in SIZES
+SUMMARIES = {
+    "Data movement": {
+        "st.bulk": "Fill a region of shared memory with zeros.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
+    *(
+        row(
+            f"st.bulk{{.weak}}{{.shared::cta}} [a], {name}, initval",
+            operands={name: kind, "initval": "imm in 0"},
+            access="wrr",
+            since=since,
+            targets=("sm_100",),
+            leading=True,
+            manual="st.bulk",
+        )
+        for name, kind, since in SIZES
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
@@ -79,6 +79,7 @@ def _form(
         targets=targets,
         leading=name.count("."),
         manual=name.removesuffix(".async"),
+        instruction=".".join(name.split(".")[:2]),
         lengths={"dim": tuple(int(rank[0]) for rank in ranks)} if ranks else {},
         slots=slots,
     )
@@ -140,7 +141,20 @@ def _tensors() -> tuple[InstructionRow, ...]:
     return tuple(found)
 
 
-ROWS = (
+SUMMARIES = {
+    "Fabric": {
+        "fabric.try_get": "Try to copy data from the memory of another node of the fabric.",
+        "fabric.try_put": "Try to copy data to the memory of another node of the fabric.",
+        "fabric.try_red": "Try to combine data into the memory of another node of the fabric.",
+        "fabric.try_pullred": "Try to fetch data from several nodes of the fabric, combined.",
+        "fabric.try_atom": "Try an atomic operation on the memory of another node of the fabric.",
+        "fabric.submit": "Submit the thread's fabric operations so far.",
+        "fabric.wait": "Wait for the thread's fabric operations.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(
         _form(
             f"fabric.try_get.async.shared::cta.{BYTES}{hint}{DEFAULT}.b128 [dst], [handle], size, [mbar]{policy}",

@@ -12,6 +12,7 @@ ROWS = tuple(
         since=ptx(9, 3),
         targets=("sm_100",),
         manual="fence",
+        instruction="fence.proxy",
     )
     for proxies in ("generic::fabric", "fabric::generic", "fabric::fabric")
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 FAMILIES = ("sm_100a", "sm_100f", "sm_110a", "sm_110f", "sm_120a", "sm_120f")
 
@@ -31,7 +31,15 @@ def _query_cancel(query: str, operands: str, kinds: dict[str, str], **slots: tup
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Synchronization": {
+        "clusterlaunchcontrol.try_cancel": "Ask to cancel the launch of a cluster not started yet, to take its work.",
+        "clusterlaunchcontrol.query_cancel": "Read from the answer whether a launch was cancelled, and of which block.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     _try_cancel("", ("sm_100",)),
     _try_cancel(".multicast::cluster::all", FAMILIES),
     _query_cancel("is_canceled.pred", "p", {"p": "typed(pred)"}),

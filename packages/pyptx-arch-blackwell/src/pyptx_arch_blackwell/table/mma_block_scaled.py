@@ -65,6 +65,7 @@ def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[st
         since=SINCE,
         targets=FAMILY,
         manual="mma.sp" if sparse else "mma",
+        instruction=f"mma{variant}",
     )
 
 
@@ -83,6 +84,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
         since=form.since,
         targets=DEVICES if sparse and form.elements == PACKED else FAMILY,
         manual="mma.sp" if sparse else "mma",
+        instruction=f"mma{variant}",
         slots=types,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
@@ -64,7 +64,15 @@ _DECOMPRESSED = (
     _decompress(element, index, kept, group) for element in ELEMENTS for index in INDICES for kept, group in FACTORS
 )
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "spcompress": "Compress a structured-sparse matrix in registers into its values and its metadata.",
+        "spdecompress": "Expand a compressed structured-sparse matrix in registers.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(_compress(element, index) for element in ELEMENTS for index in INDICES),
     *(each for each in _DECOMPRESSED if each),
 )

@@ -23,6 +23,7 @@ def tcgen05(
     targets: Sequence[str] = TARGETS,
     lengths: Mapping[str, Sequence[int]] | None = None,
     leading: int = 1,
+    instruction: str = "",
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
@@ -35,6 +36,7 @@ def tcgen05(
         targets=targets,
         leading=leading,
         manual=f"tcgen05.{manual}",
+        instruction=f"tcgen05.{instruction or manual}",
         lengths=lengths,
         slots={**(slots or {}), **more},
     )

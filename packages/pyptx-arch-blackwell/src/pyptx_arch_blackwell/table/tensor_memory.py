@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.table.tcgen05 import GROUPS, TARGETS, tcgen05
-from pyptx_ir.isa.rows import InstructionRow, ptx
+from pyptx_ir.isa.rows import InstructionRow, ptx, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,6 +87,7 @@ def _reductions() -> tuple[InstructionRow, ...]:
             since=ptx(8, 8),
             targets=REDUCING,
             leading=2,
+            instruction="ld.red",
             num=tuple(counts),
             lengths={"num": tuple(counts.values())},
             op=("min", "max"),
@@ -115,6 +116,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
             since=ptx(9, 4),
             targets=("sm_107a",),
             leading=name.count(".") + 1,
+            instruction=name.removesuffix(".spcompress"),
             num=names,
             lengths={"num": [counts[repeat] // 2 for repeat in names]},
             op=("min", "max"),
@@ -127,31 +129,33 @@ def _compressions() -> tuple[InstructionRow, ...]:
 def _allocations() -> tuple[InstructionRow, ...]:
     """Return tcgen05.alloc and dealloc, as one of several and exclusive."""
     lines = (
-        ("alloc{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
-        ("dealloc{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
+        ("alloc", "{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
+        ("dealloc", "{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
     )
     shared = [
         tcgen05(
-            line.format("", "columns"),
+            f"{name}{line.format('', 'columns')}",
             "alloc",
+            instruction=name,
             access=access,
             operands={**operands, "columns": COLUMNS},
             cta_group=GROUPS,
         )
-        for line, operands, access in lines
+        for name, line, operands, access in lines
     ]
     exclusive = [
         tcgen05(
-            line.format(".exclusive", name),
+            f"{name}{line.format('.exclusive', size)}",
             "alloc",
+            instruction=name,
             access=access,
-            operands={**operands, name: columns},
+            operands={**operands, size: columns},
             since=ptx(9, 4),
             targets=targets,
             cta_group=GROUPS,
         )
-        for line, operands, access in lines
-        for name, columns, targets in EXCLUSIVE
+        for name, line, operands, access in lines
+        for size, columns, targets in EXCLUSIVE
     ]
     return (*shared, *exclusive)
 
@@ -192,7 +196,24 @@ def _commits() -> tuple[InstructionRow, ...]:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Tensor memory": {
+        "tcgen05.alloc": "Allocate columns of tensor memory, and write their address to shared memory.",
+        "tcgen05.dealloc": "Free columns of tensor memory.",
+        "tcgen05.relinquish_alloc_permit": "Promise that this block allocates no more tensor memory.",
+        "tcgen05.ld": "Load from tensor memory into the registers of a warp, asynchronously.",
+        "tcgen05.ld.red": "Load from tensor memory, with the minimum or maximum of what was loaded.",
+        "tcgen05.st": "Store registers of a warp to tensor memory, asynchronously.",
+        "tcgen05.wait": "Wait for the thread's loads from, or stores to, tensor memory.",
+        "tcgen05.cp": "Copy from shared memory to tensor memory, asynchronously.",
+        "tcgen05.shift": "Move the rows of a matrix in tensor memory down by one.",
+        "tcgen05.fence": "Order tensor-memory operations with the thread synchronization before or after.",
+        "tcgen05.commit": "Have an mbarrier hear when the thread's tensor-memory operations so far are complete.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_allocations(),
     tcgen05(
         "relinquish_alloc_permit.cta_group.sync.aligned",

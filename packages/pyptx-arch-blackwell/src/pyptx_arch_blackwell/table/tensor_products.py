@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_arch_blackwell.table.tcgen05 import GROUPS, TARGETS, tcgen05
-from pyptx_ir.isa.rows import InstructionRow, ptx
+from pyptx_ir.isa.rows import InstructionRow, ptx, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,7 +186,17 @@ def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Tensor memory": {
+        "tcgen05.mma": "Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.",
+        "tcgen05.mma.sp": "Multiply a structured-sparse matrix into tensor memory, asynchronously.",
+        "tcgen05.mma.ws": "Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.",
+        "tcgen05.mma.ws.sp": "Multiply a sparse matrix, weight stationary, into tensor memory.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_unscaled(""),
     *_unscaled(".sp"),
     *_scaled(""),

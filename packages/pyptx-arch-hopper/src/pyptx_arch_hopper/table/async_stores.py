@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyptx_arch_hopper.table.bulk_copy import form
-from pyptx_ir.isa.rows import ptx
+from pyptx_ir.isa.rows import ptx, summarised
 
 BLACKWELL = ("sm_100",)
 WORDS = ("b32", "u32", "s32", "f32")
@@ -21,7 +21,17 @@ REDUCTIONS = (
     (("add",), ("u32", "s32", "u64")),
 )
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "st.async": "Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.",
+    },
+    "Atomics": {
+        "red.async": "Combine a value into the shared memory of a cluster without waiting.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(
         form(
             f"st.async{{.weak}}{{.shared::cluster}}.mbarrier::complete_tx::bytes{vector}.type [a], b, [mbar]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
@@ -126,7 +126,21 @@ def reductions(name: str, hint: str, since: tuple[int, int]) -> tuple[Instructio
 
 
 COPY = "cp.async.bulk"
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "applypriority.async.bulk": "Change the eviction priority of a large region of memory, asynchronously.",
+    },
+    "Asynchronous copies": {
+        "cp.async.bulk": "Copy a contiguous block between memories asynchronously, by the copy engine.",
+        "cp.reduce.async.bulk": "Combine a contiguous block into memory asynchronously, element by element.",
+        "cp.async.bulk.prefetch": "Prefetch a contiguous block of global memory into the L2 cache.",
+        "cp.async.bulk.commit_group": "Close the group of the thread's bulk copies so far.",
+        "cp.async.bulk.wait_group": "Wait until at most n of the latest groups of bulk copies are pending.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *ordered(
         COPY,
         "shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}",

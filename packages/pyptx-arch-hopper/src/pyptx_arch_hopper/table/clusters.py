@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90",)
 LOCATIONS = {"a": "shared_location(type)"}
@@ -19,7 +19,18 @@ def _barrier(opcode: str, since: tuple[int, int], **slots: tuple[str, ...]) -> I
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "mapa": "Turn a shared address into that of the same variable in another block of the cluster.",
+        "getctarank": "Find the rank, within the cluster, of the block that owns a shared address.",
+    },
+    "Synchronization": {
+        "barrier.cluster": "Arrive at the barrier of the cluster, or wait at it.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     _barrier("arrive", ptx(7, 8)),
     _barrier("arrive.sem", ptx(8, 0), sem=("release", "relaxed")),
     _barrier("wait", ptx(7, 8)),

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
-ROWS = (
+SUMMARIES = {
+    "Synchronization": {
+        "elect.sync": "Choose one lane of a warp as leader.",
+        "griddepcontrol": "Let dependent grids start early, or wait for the grids that this one depends on.",
+    },
+    "Miscellaneous": {
+        "setmaxnreg": "Give registers of the warp back to the block's pool, or take more from it.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row(
         "elect.sync d|p, membermask",
         operands={"d": "int32 or _", "membermask": "int32"},

@@ -15,6 +15,7 @@ def _fence(syntax: str, since: tuple[int, int], operands: str = "", **slots: tup
         since=since,
         targets=("sm_90",),
         manual=syntax.partition(".")[0],
+        instruction="fence.proxy" if syntax.startswith("fence.proxy") else "",
         slots=slots,
     )
 

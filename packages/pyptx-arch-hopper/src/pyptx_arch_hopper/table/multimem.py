@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.table.bulk_copy import HOPPER, STORE, form, ordered, reductions
-from pyptx_ir.isa.rows import ptx
+from pyptx_ir.isa.rows import ptx, summarised
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
@@ -108,7 +108,24 @@ def _on_floats(
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "multimem.ld_reduce": "Load from every device behind a multimem address, and combine the values.",
+        "multimem.st": "Store to every device behind a multimem address.",
+        "multimem.red": "Combine a value into memory on every device behind a multimem address.",
+        "multimem.st.async": "Store to every device behind a multimem address, without waiting.",
+    },
+    "Asynchronous copies": {
+        "multimem.cp.async.bulk": "Copy a contiguous block to every device behind a multimem address.",
+        "multimem.cp.reduce.async.bulk": "Combine a contiguous block into memory on every device behind an address.",
+    },
+    "Atomics": {
+        "multimem.red.async": "Combine a value into memory on every device behind a multimem address, without waiting.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_forms("multimem.ld_reduce", ("relaxed", "acquire"), "{.weak}", "d, [a]", "w"),
     *_forms("multimem.st", ("relaxed", "release"), "{.weak}", "[a], b", "w"),
     *_forms("multimem.red", ("relaxed", "release"), "", "[a], b", "x"),

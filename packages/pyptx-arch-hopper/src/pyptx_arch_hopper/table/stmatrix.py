@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 from pyptx_ir.isa.table.matrix_moves import BYTES_ON, BYTES_SINCE, SHARED, SINGLE
 
 COUNTS = {"num": tuple(SINGLE.values())}
 OPERANDS = {"r": "fragment(num b32)"}
 
-ROWS = (
+SUMMARIES = {
+    "Warp matrices": {
+        "stmatrix": "Store small matrices, in the layout of registers that mma takes, to shared memory.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row(
         "stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r",
         num=tuple(SINGLE),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.table.bulk_copy import HOPPER, RUBIN, SLOTS
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +109,19 @@ def _forms(
 
 
 COPY = "cp.async.bulk.tensor"
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "applypriority.async.bulk.tensor": "Change the eviction priority of a box of a tensor, asynchronously.",
+    },
+    "Asynchronous copies": {
+        "cp.async.bulk.tensor": "Copy a box of a tensor between global and shared memory, through a tensor map.",
+        "cp.reduce.async.bulk.tensor": "Combine a box in shared memory into a tensor in global memory.",
+        "cp.async.bulk.prefetch.tensor": "Prefetch a box of a tensor into the L2 cache.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_forms(
         COPY,
         ".shared::cta.globalMODE.mbarrier::complete_tx::bytes{.report}{.group}{.hint}",

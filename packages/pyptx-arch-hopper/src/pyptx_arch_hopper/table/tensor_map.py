@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyptx_arch_hopper.table.bulk_copy import STORE, form
-from pyptx_ir.isa.rows import ptx
+from pyptx_ir.isa.rows import ptx, summarised
 
 # Tensor maps can be edited on these; Hopper's lack the newest fields.
 EDITABLE = ("sm_90a", "sm_100f", "sm_110f", "sm_120f")
@@ -24,7 +24,17 @@ CONSTANTS = (
     ("fill_mode", "new_val", "0..1", ptx(8, 3), EDITABLE),
 )
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "tensormap.replace": "Replace one field of a tensor map in memory.",
+    },
+    "Asynchronous barriers": {
+        "tensormap.cp_fenceproxy": "Copy a tensor map from shared to global memory, and order its use behind that.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(
         form(
             f"tensormap.replace.tile.field{{.ss}}.b1024.{kind} [addr], {operands}",

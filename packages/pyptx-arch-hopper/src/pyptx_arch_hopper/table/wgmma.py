@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90a",)
 # The columns of d: every eighth number, but integer and single-bit products skip some.
@@ -88,7 +88,18 @@ def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Warpgroup matrices": {
+        "wgmma.mma_async": "Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.",
+        "wgmma.mma_async.sp": "Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.",
+        "wgmma.fence": "Order the registers of a warpgroup before its asynchronous products read or write them.",
+        "wgmma.commit_group": "Close the group of the warpgroup's asynchronous products so far.",
+        "wgmma.wait_group": "Wait until at most n of the latest groups of asynchronous products are pending.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row("wgmma.fence.sync.aligned", since=DENSE, targets=TARGETS, leading=1, manual="wgmma.fence"),
     row("wgmma.commit_group.sync.aligned", since=DENSE, targets=TARGETS, leading=1, manual="wgmma.commit_group"),
     row(

@@ -18588,21 +18588,25 @@ class Rsqrt:
 class Rsqrt_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the reciprocal of the square root.
-        Approximate the reciprocal square root of a double, from its upper 32 bits.
-        - `rsqrt.approx{.ftz}.type d, a` (PTX 1.0, any target)
+        - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    f64 = f32
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
+        """Approximate the reciprocal of the square root.
+        - `rsqrt.approx.f64 d, a` (PTX 1.0, any target)
+        """
     ftz: Rsqrt_approx_ftz
-    """- `rsqrt`: Approximate the reciprocal of the square root.
-    - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
+    """- `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
+    - `rsqrt`: Approximate the reciprocal of the square root.
     """
 class Rsqrt_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Approximate the reciprocal of the square root.
-        Approximate the reciprocal square root of a double, from its upper 32 bits.
-        - `rsqrt.approx{.ftz}.type d, a` (PTX 1.0, any target)
+        - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
-    f64 = f32
+    def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
+        """Approximate the reciprocal square root of a double, from its upper 32 bits.
+        - `rsqrt.approx.ftz.f64 d, a` (PTX 1.0, any target)
+        """
 class Sad:
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Add the absolute difference of two integers to a third.

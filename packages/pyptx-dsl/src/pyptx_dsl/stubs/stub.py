@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.instructions.automaton import State, spellings
 from pyptx_dsl.naming import to_python
 from pyptx_dsl.stubs.signatures import WIDER, Signature, signatures
-from pyptx_ir.isa.reference.entries import entries, names_of
+from pyptx_ir.isa.reference.entries import entries
 from pyptx_ir.isa.reference.wording import availability
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _class_names(root: State) -> dict[int, str]:
                 continue
             token = _identifier(_token(state, word, following))
             whole = f"{prefix}{token}"
-            name = whole if len(whole) <= LONGEST else f"{_identifier(names_of(following.ahead[0].row)[0])}_{token}"
+            name = whole if len(whole) <= LONGEST else f"{_identifier(following.ahead[0].row.instruction)}_{token}"
             name = _capitalized(name)
             numbered = (f"{name}_{number}" for number in itertools.count(2))
             chosen = name if name not in taken else next(each for each in numbered if each not in taken)
@@ -216,7 +216,7 @@ def _documentation(stub: Stub, state: State, following: State) -> str:
 
 
 def _names(patterns: Iterable[Pattern]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for pattern in patterns for name in names_of(pattern.row)))
+    return tuple(dict.fromkeys(pattern.row.instruction for pattern in patterns))
 
 
 def _documentation_of_forms(stub: Stub, patterns: tuple[Pattern, ...], shown: int = SHOWN) -> str:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import forms_of
 from pyptx_ir.isa.fitting import fault_in, placed
+from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_ir.plugins.operand_kinds import operand_kinds
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -31,13 +33,17 @@ class Bound(Value):
 
     `words` holds the word of each filled slot, by the slot's name; a literal word of the syntax line stands under
     itself. `operands` are by the names of the syntax line, in its order, without optional ones that lack; `written`
-    are the names of those that the instruction writes, some of which it may read, too.
+    are the names of those that the instruction writes, some of which it may read, too. `places` are what the row says
+    of each operand, by its name. `types` are those of the registers in it, of a vector or a pair one by one; None where
+    its kind does not tell, as that of an address or of a label.
     """
 
     row: InstructionRow
     words: Mapping[str, str]
     operands: Mapping[str, Operand]
     written: frozenset[str]
+    places: Mapping[str, Place]
+    types: Mapping[str, tuple[str, ...] | None]
 
     def length(self, slot: str) -> int:
         """Return the number that goes with the word of a slot, as the row says it: that of a vector's elements."""
@@ -51,20 +57,27 @@ def bound(instruction: Instruction, declared: Callable[[str], str | None], addre
     `declared` is as in `pyptx_ir.isa.shapes.shape_of`.
     """
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
-    found = _bound(instruction.opcode, shapes, address_size)
-    if found is None:
+    form = _form(instruction.opcode, shapes, address_size)
+    if form is None:
         return None
-    row, words, places = found
-    operands = {place.name: operand for place, operand in zip(places, instruction.operands, strict=True)}
-    return Bound(row, words, operands, frozenset(place.name for place in places if place.written))
+    operands = dict(zip(form.places, instruction.operands, strict=True))
+    return Bound(form.row, form.words, operands, form.written, form.places, form.types)
 
 
 @until_plugins_change(maxsize=1 << 14)
-def _bound(
-    opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int
-) -> tuple[InstructionRow, Mapping[str, str], tuple[Place, ...]] | None:
-    for pattern, filled in forms_of(opcode):
-        if fault_in(pattern, filled, shapes, address_size) is None:
-            places = [place for place in pattern.places if place.stands(filled)]
-            return pattern.row, filled, tuple(placed(places, len(shapes)))
+def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int) -> Bound | None:
+    """Return what is bound, without the operands of any one instruction."""
+    for pattern, words in forms_of(opcode):
+        if fault_in(pattern, words, shapes, address_size) is None:
+            standing = placed([place for place in pattern.places if place.stands(words)], len(shapes))
+            places = {place.name: place for place in standing}
+            written = frozenset(name for name, place in places.items() if place.written)
+            types = {name: _types(pattern.row, words, place) for name, place in places.items()}
+            return Bound(pattern.row, words, {}, written, places, types)
     return None
+
+
+def _types(row: InstructionRow, words: Mapping[str, str], place: Place) -> tuple[str, ...] | None:
+    use = Use(row, words, place, operand_kinds())
+    found = [use.types(kind) for kind in (place.kind, place.second) if kind]
+    return None if None in found else tuple(name for types in found if types for name in types)

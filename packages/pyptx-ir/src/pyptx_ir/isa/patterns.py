@@ -88,6 +88,7 @@ class Place:
     special: bool = False
     unified: bool = False
     written: bool = False
+    read: bool = True
     second: str = ""
     optional_second: bool = False
 
@@ -157,6 +158,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
                 special="special" in stated.flags,
                 unified="unified" in stated.flags,
                 written=row.access[index : index + 1] in ("w", "x"),
+                read=row.access[index : index + 1] != "w",
                 second=second and (kinds.get(second) or _default_kind(second, row, items)),
                 optional_second=match["maybe"] is not None,
             )

@@ -26,6 +26,10 @@ class InstructionRow(Value):
     `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any
     order, types apart; but the `leading` first ones stay in front, as parts of the instruction's name (True is one).
     `manual` names the manual's section.
+
+    `instruction` is the name by which people call what the row is a form of, `cp.async.bulk`; `summary` says in one
+    sentence what that does, and `chapter` where to list it. An instruction has many rows, in several packages perhaps:
+    it is enough if one of them has a summary.
     """
 
     syntax: str
@@ -38,6 +42,9 @@ class InstructionRow(Value):
     leading: int = 0
     manual: str = ""
     lengths: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    instruction: str = ""
+    summary: str = ""
+    chapter: str = ""
 
     @property
     def name(self) -> str:
@@ -48,7 +55,7 @@ class InstructionRow(Value):
     @property
     def opcode(self) -> str:
         """The instruction's first word: `mad`, `cp`, `acme`."""
-        return self.syntax.split(None, 1)[0].split(".", 1)[0].split("{", 1)[0]
+        return _opcode(self.syntax.split(None, 1)[0])
 
 
 def ptx(major: int, minor: int) -> tuple[int, int]:
@@ -65,6 +72,9 @@ def row(
     before: tuple[str, tuple[int, int]] | None = None,
     leading: int = 0,
     manual: str = "",
+    instruction: str = "",
+    summary: str = "",
+    chapter: str = "",
     operands: Mapping[str, str] | None = None,
     lengths: Mapping[str, Sequence[int]] | None = None,
     slots: Mapping[str, Sequence[str]] | None = None,
@@ -72,20 +82,53 @@ def row(
 ) -> InstructionRow:
     """Make a row; the remaining keywords (and `slots`) are the slots that `syntax` names.
 
-    Without `access`, the first operand is written if it is no address, and the others are read.
+    Without `access`, the first operand is written if it is no address, and the others are read. Without `instruction`,
+    its name is that of the manual's section, less what stands there in parentheses, or else the opcode.
     """
+    head, _, tail = syntax.partition(" ")
     return InstructionRow(
         syntax,
         tuple((name, tuple(values)) for name, values in {**(slots or {}), **more}.items()),
         tuple((operands or {}).items()),
-        access or _access(syntax.partition(" ")[2]),
+        access or _access(tail),
         since,
         tuple(targets),
         before,
         leading,
         manual,
         tuple((name, tuple(numbers)) for name, numbers in (lengths or {}).items()),
+        instruction or manual.partition(" (")[0] or _opcode(head),
+        summary,
+        chapter,
     )
+
+
+def summarised(summaries: Mapping[str, Mapping[str, str]], *rows: InstructionRow) -> tuple[InstructionRow, ...]:
+    """Return rows with the summaries of their instructions, which stand by chapter, then by name."""
+    known = {name: (said, chapter) for chapter, names in summaries.items() for name, said in names.items()}
+    return tuple([_with_summary(each, *known.get(each.instruction, ("", ""))) for each in rows])
+
+
+def _with_summary(of: InstructionRow, summary: str, chapter: str) -> InstructionRow:
+    return InstructionRow(
+        of.syntax,
+        of.slots,
+        of.operands,
+        of.access,
+        of.since,
+        of.targets,
+        of.before,
+        of.leading,
+        of.manual,
+        of.lengths,
+        of.instruction,
+        summary,
+        chapter,
+    )
+
+
+def _opcode(head: str) -> str:
+    return head.split(".", 1)[0].split("{", 1)[0]
 
 
 def _access(operands: str) -> str:

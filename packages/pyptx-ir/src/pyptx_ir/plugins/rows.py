@@ -313,11 +313,23 @@ class Semantics(Value):
     """The simulator's meaning of one instruction.
 
     `opcode` is the leading words that the row answers for (`"add"`, `"shfl.sync"`, `"acme.frob"`); the longest match
-    wins. `bind(instruction)` reads the modifiers once and returns the simulator's operation; see `pyptx_sim`.
+    wins. Of what computes lane by lane, `compute` is all that there is to say: a pure function of arrays, one for each
+    register that is read, which returns an array for each that is written, as a tuple if there are several. Which those
+    are, and of which types, the instruction's row says (a 32-bit integer of any type is unsigned). A keyword-only
+    parameter gets the word in the slot of its name, an empty one where the instruction has none.
+
+    `bind` stands for `compute` where the row does not tell enough: `bind(instruction)` reads the modifiers once and
+    returns the simulator's operation; see `pyptx_sim`.
     """
 
     opcode: str
-    bind: Callable[[Instruction], object]
+    bind: Callable[[Instruction], object] | None = None
+    compute: Callable[..., object] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise TypeError unless there is one of the two."""
+        if (self.bind is None) == (self.compute is None):
+            raise TypeError(f"semantics of {self.opcode} take either bind= or compute=, and not both")
 
 
 @value

@@ -1,4 +1,8 @@
-"""The chapters' forms, gathered into one row per opcode: `add` has forms in four chapters."""
+"""What the chapters say, in one row per opcode: `add` has forms in four chapters.
+
+Where the rows of the instruction table tell all but the arithmetic, an instruction is a function. Where they do not
+(constants that are looked at, packed types, carries), the chapter's forms bind it.
+"""
 
 from __future__ import annotations
 
@@ -39,4 +43,6 @@ CHAPTERS = (
 
 FORMS = tuple(form for chapter in CHAPTERS for form in chapter.FORMS)
 
-ROWS = rows(FORMS)
+FUNCTIONS = (*integer.FUNCTIONS, *integer_bits.FUNCTIONS, *logic.FUNCTIONS)
+
+ROWS = (*rows(FORMS), *FUNCTIONS)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import Binary, binary, ternary
 from pyptx_sim.semantics.forms import Bind, Match, form
@@ -105,29 +106,18 @@ def _multiply_add(match: Match) -> Operation:
     return ternary(kind, (kind, kind, kind), lambda a, b, c: add(multiply_high(a, b), c))
 
 
-def _product24(match: Match) -> Core:
+def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
     """Return the product of the low 24 bits of 32-bit factors: bits 0 to 31, or 16 to 47 for `.hi`."""
-    wide = double_width(dtype_of(match["type"]))
-    shift = 16 if match["mode"] == "hi" else 0
-
-    def product(a: Array, b: Array) -> Array:
-        # The shift up and down extends bit 23 by its sign, or clears what is above it.
-        low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
-        result: Array = ((low_a.astype(wide) * low_b.astype(wide)) >> shift).astype(a.dtype)
-        return result
-
-    return product
+    wide = double_width(a.dtype)
+    # The shift up and down extends bit 23 by its sign, or clears what is above it.
+    low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
+    result: Array = ((low_a.astype(wide) * low_b.astype(wide)) >> (0 if mode == "lo" else 16)).astype(a.dtype)
+    return result
 
 
-def _multiply24(match: Match) -> Operation:
-    return _operation(match, _product24(match), 2)
-
-
-def _multiply_add24(match: Match) -> Operation:
-    match.expect_operands(4)
-    kind, product = match["type"], _product24(match)
-    add: Binary = _saturated_sum(1) if "sat" in match else np.add
-    return ternary(kind, (kind, kind, kind), lambda a, b, c: add(product(a, b), c))
+def _multiply_add24(a: Array, b: Array, c: Array, *, mode: str, sat: str) -> Array:
+    product = _multiply24(a, b, mode=mode)
+    return _saturated_sum(1)(product, c) if sat else product + c
 
 
 def _absolute_difference_sum(a: Array, b: Array, c: Array) -> Array:
@@ -170,12 +160,7 @@ FORMS = (
     form("mad.mode.type", _multiply_add, mode=("lo", "hi"), type=INTEGERS),
     form("mad.mode.type", _multiply_add, mode=("wide",), type=NARROW),
     form("mad.mode.sat.type", _multiply_add, mode=("hi",), type=("s32",)),
-    form("mul24.mode.type", _multiply24, mode=("lo", "hi"), type=("u32", "s32")),
-    form("mad24.mode.type", _multiply_add24, mode=("lo", "hi"), type=("u32", "s32")),
-    form("mad24.mode.sat.type", _multiply_add24, mode=("hi",), type=("s32",)),
-    form("sad.type", _plain(_absolute_difference_sum, 3), type=INTEGERS),
     form("div.type", _plain(divide), type=INTEGERS),
-    form("rem.type", _plain(remainder), type=INTEGERS),
     form("abs.type", _plain(np.abs, 1), type=SIGNED),
     form("neg.type", _plain(np.negative, 1), type=(*SIGNED, "s16x2", "u8x4", "s8x4")),
     form("min{.relu}.type", _extreme(np.minimum), type=_RELU_TYPES),
@@ -184,4 +169,11 @@ FORMS = (
     form("max.type", _extreme(np.maximum), type=(*INTEGERS, *PACKED)),
     form("dp4a.atype.btype", _dot_product, atype=("u32", "s32"), btype=("u32", "s32")),
     form("dp2a.mode.atype.btype", _dot_product, mode=("lo", "hi"), atype=("u32", "s32"), btype=("u32", "s32")),
+)
+
+FUNCTIONS = (
+    Semantics("mul24", compute=_multiply24),
+    Semantics("mad24", compute=_multiply_add24),
+    Semantics("sad", compute=_absolute_difference_sum),
+    Semantics("rem", compute=remainder),
 )

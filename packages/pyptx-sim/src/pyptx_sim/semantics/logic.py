@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
 from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import binary, unary
-from pyptx_sim.semantics.forms import Bind, Match, form
+from pyptx_sim.semantics.arity import binary
+from pyptx_sim.semantics.forms import Match, form
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
@@ -20,18 +21,9 @@ _U32, _U64 = np.uint32, np.uint64
 _ALL_ONES = _U32(0xFFFFFFFF)
 
 
-def _bitwise(core: Callable[..., Array], arity: int) -> Bind:
-    def bind(match: Match) -> Operation:
-        match.expect_operands(arity + 1)
-        return Operation((match["type"],), (match["type"],) * arity, core)
-
-    return bind
-
-
-def _c_not(match: Match) -> Operation:
-    match.expect_operands(2)
-    dtype = dtype_of(match["type"])
-    return unary(match["type"], match["type"], lambda a: (a == 0).astype(dtype))
+def _c_not(a: Array) -> Array:
+    result: Array = (a == 0).astype(a.dtype)
+    return result
 
 
 # --- lop3 ---------------------------------------------------------------------------------------
@@ -131,26 +123,23 @@ def _shift_right(match: Match) -> Operation:
     return binary(kind, (kind, "u32"), lambda a, b: a >> fit(b).view(dtype))
 
 
-def _funnel(match: Match) -> Operation:
-    match.expect_operands(4)
-    clamp, left = match["mode"] == "clamp", match["dir"] == "l"
-
-    def compute(a: Array, b: Array, c: Array) -> Array:
-        count = (np.minimum(c, _U32(32)) if clamp else c & _U32(31)).astype(_U64)
-        pair = (b.astype(_U64) << _U64(32)) | a
-        return ((pair << count) >> _U64(32) if left else pair >> count).astype(_U32)
-
-    return Operation(("b32",), ("b32", "b32", "u32"), compute)
+def _funnel(a: Array, b: Array, c: Array, *, direction: str, mode: str) -> Array:
+    count = (np.minimum(c, _U32(32)) if mode == "clamp" else c & _U32(31)).astype(_U64)
+    pair = (b.astype(_U64) << _U64(32)) | a
+    return ((pair << count) >> _U64(32) if direction == "l" else pair >> count).astype(_U32)
 
 
 FORMS = (
-    form("and.type", _bitwise(np.bitwise_and, 2), type=("pred", *BITS)),
-    form("or.type", _bitwise(np.bitwise_or, 2), type=("pred", *BITS)),
-    form("xor.type", _bitwise(np.bitwise_xor, 2), type=("pred", *BITS)),
-    form("not.type", _bitwise(np.invert, 1), type=("pred", *BITS)),
-    form("cnot.type", _c_not, type=BITS),
     form("lop3{.op}.b32", _lookup, op=("or", "and")),
     form("shl.type", _shift_left, type=BITS),
     form("shr.type", _shift_right, type=(*BITS, "u16", "u32", "u64", "s16", "s32", "s64")),
-    form("shf.dir.mode.b32", _funnel, dir=("l", "r"), mode=("clamp", "wrap")),
+)
+
+FUNCTIONS = (
+    Semantics("and", compute=np.bitwise_and),
+    Semantics("or", compute=np.bitwise_or),
+    Semantics("xor", compute=np.bitwise_xor),
+    Semantics("not", compute=np.invert),
+    Semantics("cnot", compute=_c_not),
+    Semantics("shf", compute=_funnel),
 )

@@ -30,7 +30,13 @@ DOT = row(
     targets=("acme_1",),
     manual="acme.dot",
 )
-FROB = row("acme.frob.b32 d, a", since=ptx(8, 0), targets=("acme_1",), manual="acme.frob")
+FROB = row(
+    "acme.frob.b32 d, a",
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="acme.frob",
+    summary="Reverse the bits of a word, and add one.",
+)
 
 
 VAULT = (
@@ -131,9 +137,10 @@ def pyptx_memories() -> Sequence[Memory]:
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
     """Return what acme.frob computes."""
-    from acme_arch.semantics import FROB_SEMANTICS
+    from acme_arch.semantics import frob
+    from pyptx_ir.plugins import Semantics
 
-    return (FROB_SEMANTICS,)
+    return (Semantics("acme.frob", compute=frob),)
 
 
 @hookimpl

@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.plugins import Semantics
-from pyptx_sim.operation import Operation
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from pyptx_ir.syntax.nodes import Instruction
 
 
 def frob(a: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -21,12 +16,3 @@ def frob(a: NDArray[np.uint32]) -> NDArray[np.uint32]:
     for bit in range(32):
         result |= ((a >> np.uint32(bit)) & np.uint32(1)) << np.uint32(31 - bit)
     return result + np.uint32(1)
-
-
-def bind(instruction: Instruction) -> Operation:
-    """Return the operation of any acme.frob: it has no modifiers to read."""
-    assert instruction.opcode == ("acme", "frob", "b32")
-    return Operation(results=("b32",), sources=("b32",), compute=frob)
-
-
-FROB_SEMANTICS = Semantics("acme.frob", bind)

@@ -145,7 +145,13 @@ def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
 
 KINDS = (
     # cp.async: ptxas takes a constant in this place for a size.
-    Kind("predicate", "a predicate, not a constant", _mismatch_predicate, lambda _a, _u, index: (f"%pred_{index}",)),
+    Kind(
+        "predicate",
+        "a predicate, not a constant",
+        _mismatch_predicate,
+        lambda _a, _u, index: (f"%pred_{index}",),
+        types=lambda _argument, _use: ("pred",),
+    ),
     Kind(
         "offsets",
         "a vector of offsets, two fewer than the tensor has dimensions",
@@ -158,7 +164,13 @@ KINDS = (
         _mismatch_box,
         lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
     ),
-    Kind("word", "a 32-bit register", _mismatch_word, lambda _argument, _use, index: (f"%b32_{index}",)),
+    Kind(
+        "word",
+        "a 32-bit register",
+        _mismatch_word,
+        lambda _argument, _use, index: (f"%b32_{index}",),
+        types=lambda _argument, _use: ("b32",),
+    ),
     Kind("words", "a vector of 32-bit registers, enough for {}", _mismatch_words, _examples_of_words),
     Kind(
         "handle",

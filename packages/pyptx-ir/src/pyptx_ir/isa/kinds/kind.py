@@ -62,6 +62,12 @@ class Use:
         name, argument = self.kinds.split(kind)
         return self.kinds[name].examples(argument, self, index)
 
+    def types(self, kind: str) -> tuple[str, ...] | None:
+        """Return the types of the registers of an operand of a kind, one for each; None if the kind does not tell."""
+        name, argument = self.kinds.split(kind)
+        of_kind = self.kinds[name].types
+        return None if of_kind is None else of_kind(argument, self)
+
     def limits(self) -> Limits | None:
         """Return which values a constant in this place may have by its kind alone."""
         name, argument = self.kinds.split(self.place.kind)
@@ -76,6 +82,7 @@ def no_limits(_argument: str, _use: Use) -> Limits | None:
 MismatchOf: TypeAlias = "Callable[[str, Shape, Use], Mismatch | None]"
 ExamplesOf: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
 LimitsOf: TypeAlias = "Callable[[str, Use], Limits | None]"
+TypesOf: TypeAlias = "Callable[[str, Use], tuple[str, ...] | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +90,10 @@ class Kind:
     """One kind of operand.
 
     `name` is its word in the table's rows, behind which an argument may stand in parentheses. `words` says what it is,
-    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use:
+    for reference pages; `{}` in it stands for the argument. The functions get that argument and the use:
     `mismatch` and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart
-    returns spellings that fit, and `limits` which values a constant may have by its kind alone.
+    returns spellings that fit, `limits` which values a constant may have by its kind alone, and `types`, where a kind
+    has it, the types that its registers are read or written as, one for each.
     """
 
     name: str
@@ -93,6 +101,7 @@ class Kind:
     mismatch: MismatchOf
     examples: ExamplesOf
     limits: LimitsOf = no_limits
+    types: TypesOf | None = None
 
 
 class Kinds(dict[str, Kind]):

@@ -114,12 +114,14 @@ KINDS = (
         type_mismatch,
         lambda argument, use, index: _register(use.word(argument), index),
         _limits,
+        types=lambda argument, use: (use.word(argument),),
     ),
     Kind(
         "bits",
         "an untyped register of {} bits",
         _mismatch_bits,
         lambda argument, _use, index: (f"%b{argument}_{index}",),
+        types=lambda argument, _use: (f"b{argument}",),
     ),
     Kind(
         "relaxed",
@@ -127,12 +129,14 @@ KINDS = (
         _mismatch_relaxed,
         lambda argument, use, index: _register(use.word(argument), index),
         _limits,
+        types=lambda argument, use: (use.word(argument),),
     ),
     Kind(
         "wide",
         "a register or literal of twice the width of {}",
         _mismatch_wide,
         lambda argument, use, index: _register(doubled(use.word(argument)), index),
+        types=lambda argument, use: (doubled(use.word(argument)),),
     ),
     Kind("any", "a register or literal of any type", _mismatch_any, lambda _argument, _use, index: (f"%u32_{index}",)),
     Kind(
@@ -153,6 +157,7 @@ KINDS = (
         _mismatch_int32,
         lambda _argument, use, index: (f"%u32_{index}", *(_constants(use, "") if use.place.limits else ())),
         lambda _argument, _use: limits_of_type("b32"),
+        types=lambda _argument, _use: ("u32",),
     ),
 )
 

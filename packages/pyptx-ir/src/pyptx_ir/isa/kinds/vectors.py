@@ -105,8 +105,25 @@ def _examples_of_sparse(argument: str, use: Use, index: int) -> tuple[str, ...]:
     return (*whole, f"{first}, _{comma}{rest.partition(', ')[2]}") if comma else whole
 
 
+def _types_of_vec(argument: str, use: Use) -> tuple[str, ...] | None:
+    types = use.types(argument)
+    return None if types is None else types * _length(use)
+
+
+def _types_of_times(argument: str, use: Use) -> tuple[str, ...] | None:
+    count, _, inner = argument.partition("*")
+    types = use.types(inner)
+    return None if types is None else types * use.count(count)
+
+
 KINDS = (
-    Kind("vec", "a vector of as many as the modifier v2, v4 or v8 says, each {}", _mismatch_vec, _examples_of_vec),
-    Kind("sparse", "a vector, each {} or the sink", _mismatch_sparse, _examples_of_sparse),
-    Kind("*", "a vector: {}", _mismatch_times, _examples_of_times),
+    Kind(
+        "vec",
+        "a vector of as many as the modifier v2, v4 or v8 says, each {}",
+        _mismatch_vec,
+        _examples_of_vec,
+        types=_types_of_vec,
+    ),
+    Kind("sparse", "a vector, each {} or the sink", _mismatch_sparse, _examples_of_sparse, types=_types_of_vec),
+    Kind("*", "a vector: {}", _mismatch_times, _examples_of_times, types=_types_of_times),
 )

@@ -15,7 +15,6 @@ from pyptx_ir.isa.reference.entries import Entry, entries
 from pyptx_ir.isa.reference.search import Result, available, nearest, search
 from pyptx_ir.isa.reference.sections import sections
 from pyptx_ir.isa.reference.wording import availability, operands, version
-from pyptx_ir.isa.table.summaries import SUMMARIES
 from pyptx_ir.plugins.targets import find_target
 
 if TYPE_CHECKING:
@@ -77,23 +76,24 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
         entry = elsewhere[0].entry
         needs = dict.fromkeys(availability(form.row) for form in entry.forms)
         return f"no form of {entry.name} is left; it needs {' or '.join(itertools.islice(needs, 4))}"
-    absent = _absent(text, {entry.name for entry in known})
+    absent = _absent(text, known)
     if absent:
         return absent
     close = nearest(known, text)
     return f"nothing fits {text!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
 
 
-def _absent(text: str, known: set[str]) -> str:
-    """Say which package has an instruction that fits but is not installed; nothing if none has."""
-    from pyptx_ir.plugins.homes import home_of_instruction
+def _absent(text: str, known: Sequence[Entry]) -> str:
+    """Say which package has the instruction that the words spell, whichever stands first; nothing if none lacks."""
+    from pyptx_ir.plugins.homes import home_of_instruction, words_of_home
 
-    words = set(re.split(r"[\s.]+", text.strip().lower()))
-    for summaries in SUMMARIES.values():
-        for name, summary in summaries.items():
-            home = home_of_instruction(tuple(name.split(".")))
-            if home is not None and name not in known and words <= set(name.split(".")):
-                return f"{name}: {summary} Its rows are in {home}: pip install {home}"
+    words = tuple(re.split(r"[\s.]+", text.strip().lower()))
+    for first in range(len(words)):
+        opcode = (*words[first:], *words[:first])
+        start = words_of_home(opcode)
+        if start and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
+            home = home_of_instruction(opcode)
+            return f"{'.'.join(opcode)}: its rows are in {home}: pip install {home}"
     return ""
 
 

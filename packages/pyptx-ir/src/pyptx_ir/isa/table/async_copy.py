@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
@@ -36,7 +36,18 @@ def _copy(cache: str, size: int, source: str, kind: str, since: tuple[int, int])
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Asynchronous copies": {
+        "cp.async": "Copy 4, 8 or 16 bytes from global to shared memory without waiting.",
+        "cp.async.commit_group": "Close the group of the thread's cp.async copies so far.",
+        "cp.async.wait_group": "Wait until at most n of the latest groups of cp.async copies are pending.",
+        "cp.async.wait_all": "Wait for all of the thread's cp.async copies.",
+        "cp.async.mbarrier.arrive": "Have an mbarrier count an arrival once the thread's cp.async copies have landed.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(_copy(cache, size, "src_size", f"int32 in 0..{size}", ptx(7, 0)) for cache, size in SIZES),
     *(_copy(cache, size, "ignore_src", "predicate or !", ptx(7, 5)) for cache, size in SIZES),
     row("cp.async.commit_group", since=ptx(7, 0), targets=("sm_80",), leading=True, manual="cp.async.commit_group"),
@@ -49,7 +60,14 @@ ROWS = (
         leading=True,
         manual="cp.async.wait_group",
     ),
-    row("cp.async.wait_all", since=ptx(7, 0), targets=("sm_80",), leading=True, manual="cp.async.wait_group"),
+    row(
+        "cp.async.wait_all",
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        leading=True,
+        manual="cp.async.wait_group",
+        instruction="cp.async.wait_all",
+    ),
     row(
         "cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]",
         ss=SHARED,

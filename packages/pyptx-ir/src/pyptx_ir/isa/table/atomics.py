@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import SCOPES
 
 if TYPE_CHECKING:
@@ -129,7 +129,15 @@ def _vector(name: str) -> Iterator[InstructionRow]:
         )
 
 
-ROWS = (
+SUMMARIES = {
+    "Atomics": {
+        "atom": "Combine a value into memory atomically, and return what was there.",
+        "red": "Combine a value into memory atomically.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_atomic("atom", (*OPERATIONS, *EXCHANGES)),
     *_swap(),
     *_vector("atom"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 # A block has 16 barriers and at most 1024 threads, who arrive in whole warps.
 NUMBER = {"a": "int32 in 0..15"}
@@ -52,7 +52,16 @@ def _barrier(
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Synchronization": {
+        "bar": "Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.",
+        "barrier": "Synchronize the threads of a block at one of 16 barriers, converged or not.",
+        "bar.warp.sync": "Wait for the lanes of the warp that a mask names.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_barrier("bar", "", ptx(1, 0), more_since=ptx(2, 0)),
     *_barrier("bar.cta", "", ptx(7, 8), more_since=ptx(7, 8)),
     *_barrier("barrier", "{.aligned}", ptx(6, 0), more_since=ptx(6, 0)),

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 LINE = "imm in 128"  # the one size there is: that of a cache line
 PRIMARY = ("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
 SECONDARY = ("L2::evict_first", "L2::evict_unchanged")
 POLICY = {"policy": "u64", "primary_size": "int32", "total_size": "int32"}
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "prefetch": "Bring a cache line, or a tensor map, closer.",
+        "prefetchu": "Bring the cache line of a generic address into the uniform cache.",
+        "applypriority": "Change the eviction priority of a range of cache lines.",
+        "discard": "Give up the contents of a range of cache lines, without writing them back.",
+        "createpolicy": "Make a cache policy that loads and stores can name.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row(
         "prefetch{.space}.level [a]",
         space=("global", "local"),
@@ -41,7 +52,13 @@ ROWS = (
         targets=("sm_90",),
         manual="prefetch",
     ),
-    row("prefetchu.L1 [a]", operands={"a": "address(global sized)"}, since=ptx(2, 0), manual="prefetch"),
+    row(
+        "prefetchu.L1 [a]",
+        operands={"a": "address(global sized)"},
+        since=ptx(2, 0),
+        manual="prefetch",
+        instruction="prefetchu",
+    ),
     row(
         "applypriority{.global}.L2::evict_normal [a], size",
         operands={"a": "address(global sized)", "size": LINE},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import BITS
 
 EQUALITY = ("eq", "ne")
@@ -119,7 +119,17 @@ def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
 
 PACKED: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual": "set"}
 
-ROWS = (
+SUMMARIES = {
+    "Comparison and selection": {
+        "set": "Compare two values, and write the truth as an integer or a number.",
+        "setp": "Compare two values, and write the truth to a predicate; a second one gets the opposite.",
+        "selp": "Select one of two values by a predicate.",
+        "slct": "Select one of two values by the sign of a third.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_set(),
     row("set.cmp.type d, a, b", cmp=UNSIGNED, type=("u8x4", "u16x2"), **PACKED),
     row("set.cmp.type d, a, b", cmp=ORDER, type=("s8x4", "s16x2"), **PACKED),

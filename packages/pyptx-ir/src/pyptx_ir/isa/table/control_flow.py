@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 ADDRESSES = ("u32", "u64")
 
@@ -16,7 +16,30 @@ CALLED = (
 # The manual has no results without arguments; ptxas takes them, as functions without parameters need.
 LISTS = (("", ""), ("", ", arguments"), ("results, ", ""), ("results, ", ", arguments"))
 
-ROWS = (
+SUMMARIES = {
+    "Control flow": {
+        "bra": "Branch to a label.",
+        "brx.idx": "Branch to one of a list of labels, by index.",
+        "call": "Call a function, by name or through a pointer.",
+        "ret": "Return from a function, or end the thread from an entry.",
+        "exit": "End the thread.",
+    },
+    "Stack": {
+        "stacksave": "Read the stack pointer.",
+        "stackrestore": "Set the stack pointer back to a value read before.",
+        "alloca": "Allocate local memory on the stack.",
+    },
+    "Miscellaneous": {
+        "brkpt": "Stop for a debugger.",
+        "nanosleep": "Suspend the thread for about a number of nanoseconds.",
+        "pmevent": "Trigger one of 16 performance-monitor events.",
+        "pmevent.mask": "Trigger the performance-monitor events that a mask names.",
+        "trap": "Abort the kernel and interrupt the host.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(
         row(
             f"call{{.uni}} {results}{called}{arguments}{behind}",
@@ -42,7 +65,14 @@ ROWS = (
     row("trap", manual="trap"),
     row("brkpt", manual="brkpt"),
     row("pmevent a", operands={"a": "imm in 0..15"}, access="r", since=ptx(1, 4), manual="pmevent"),
-    row("pmevent.mask a", operands={"a": "imm in 0..65535"}, access="r", since=ptx(3, 0), manual="pmevent"),
+    row(
+        "pmevent.mask a",
+        operands={"a": "imm in 0..65535"},
+        access="r",
+        since=ptx(3, 0),
+        manual="pmevent",
+        instruction="pmevent.mask",
+    ),
     row(
         "nanosleep.u32 t", operands={"t": "int32"}, access="r", since=ptx(6, 3), targets=("sm_70",), manual="nanosleep"
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
@@ -35,7 +35,14 @@ HALVES = (
 BRAIN: dict[str, Any] = {"since": ptx(7, 8), "targets": ("sm_90",), "manual": "cvt"}
 POSITIVE_ZERO: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual": "cvt"}
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "cvt": "Convert a value from one type to another.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row("cvt.dtype.atype d, a", dtype=INTEGERS, atype=INTEGERS, operands=FROM_SPECIAL, manual="cvt"),
     *(
         row("cvt.sat.dtype.atype d, a", dtype=(result,), atype=sources, operands=FROM_SPECIAL, manual="cvt")

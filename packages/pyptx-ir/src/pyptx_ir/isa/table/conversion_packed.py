@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 FP8 = ("e4m3x2", "e5m2x2")
 FP6_FP4 = ("e2m3x2", "e3m2x2", "e2m1x2")
@@ -123,7 +123,14 @@ def _fixed_point() -> tuple[InstructionRow, ...]:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "cvt.pack": "Convert two integers to a narrower type, saturating, and pack them into one word.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_to_narrow(),
     *_from_narrow(),
     *_to_unsigned(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import BITS, INTEGERS
 
 ADDRESSES = ("u32", "u64")
@@ -66,7 +66,21 @@ def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tup
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Bits": {
+        "prmt": "Pick any four bytes out of two words, each by a selector.",
+    },
+    "Data movement": {
+        "mov": "Copy a register, constant, special register or address; or pack and unpack a vector.",
+        "shfl": "Exchange values between the lanes of a warp, on targets before sm_70.",
+        "shfl.sync": "Exchange values between the lanes of a warp that a mask names.",
+        "isspacep": "Tell whether a generic address lies in a state space.",
+        "cvta": "Convert an address to the generic space, or from it to a state space.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row(
         "mov.type d, a",
         type=(*BITS, *INTEGERS, "f32", "f64"),

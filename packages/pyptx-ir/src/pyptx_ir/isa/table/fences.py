@@ -6,10 +6,19 @@ are in the packages of these.
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import SCOPES
 
-ROWS = (
+SUMMARIES = {
+    "Synchronization": {
+        "membar": "Order this thread's memory accesses, as others in the scope see them.",
+        "fence": "Order memory accesses, with a given strength and scope.",
+        "fence.proxy": "Order accesses to memory through different proxies: generic, async, tensor map, alias.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row("membar.level", level=("cta", "gl"), since=ptx(1, 4), manual="membar"),
     row("membar.sys", since=ptx(2, 0), manual="membar"),
     row("fence{.sem}.scope", sem=("sc", "acq_rel"), scope=SCOPES, since=ptx(6, 0), targets=("sm_70",), manual="fence"),
@@ -24,7 +33,14 @@ ROWS = (
     ),
     row("fence.release.sync_restrict::shared::cta.cluster", since=ptx(8, 6), targets=("sm_90",), manual="fence"),
     row("fence.alias.sync_restrict::read.release.sys", since=ptx(9, 5), targets=("sm_90",), manual="fence"),
-    row("fence.proxy.alias", leading=True, since=ptx(7, 5), targets=("sm_70",), manual="fence"),
+    row(
+        "fence.proxy.alias",
+        leading=True,
+        since=ptx(7, 5),
+        targets=("sm_70",),
+        manual="fence",
+        instruction="fence.proxy",
+    ),
     row(
         "fence.proxy.alias.sem.sys",
         sem=("acquire", "release"),
@@ -32,6 +48,7 @@ ROWS = (
         since=ptx(9, 4),
         targets=("sm_90",),
         manual="fence",
+        instruction="fence.proxy",
     ),
     row("membar.proxy.alias", leading=True, since=ptx(7, 5), targets=("sm_60",), manual="membar"),
 )

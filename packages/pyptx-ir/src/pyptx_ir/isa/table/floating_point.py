@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import BRAINS, HALVES, ROUNDINGS
 
 FLOATS = ("f32", "f64")
@@ -81,7 +81,28 @@ def _root(name: str) -> tuple[InstructionRow, ...]:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Arithmetic": {
+        "fma": "Multiply two floating-point numbers and add a third, with one rounding at the end.",
+    },
+    "Floating point": {
+        "testp": "Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.",
+        "copysign": "Put the sign of the first number on the magnitude of the second.",
+        "rcp": "Take the reciprocal of a number.",
+        "rcp.approx.ftz.f64": "Approximate the reciprocal of a double, from its upper 32 bits.",
+        "sqrt": "Take the square root.",
+        "rsqrt": "Approximate the reciprocal of the square root.",
+        "rsqrt.approx.ftz.f64": "Approximate the reciprocal square root of a double, from its upper 32 bits.",
+        "sin": "Approximate the sine of an angle in radians.",
+        "cos": "Approximate the cosine of an angle in radians.",
+        "lg2": "Approximate the logarithm to base 2.",
+        "ex2": "Approximate 2 to the power of a number.",
+        "tanh": "Approximate the hyperbolic tangent.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row("testp.op.type p, a", op=TESTS, type=FLOATS, since=ptx(2, 0), manual="testp"),
     row("copysign.type d, a, b", type=FLOATS, since=ptx(2, 0), manual="copysign"),
     *_sum("add"),
@@ -116,7 +137,9 @@ ROWS = (
     *_root("rcp"),
     row("rcp.approx.ftz.f64 d, a", since=ptx(2, 1), manual="rcp.approx.ftz.f64"),
     *_root("sqrt"),
-    row("rsqrt.approx{.ftz}.type d, a", type=FLOATS, manual="rsqrt"),
+    row("rsqrt.approx{.ftz}.f32 d, a", manual="rsqrt"),
+    row("rsqrt.approx.f64 d, a", manual="rsqrt"),
+    row("rsqrt.approx.ftz.f64 d, a", manual="rsqrt", instruction="rsqrt.approx.ftz.f64"),
     row("sin.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="sin"),
     row("cos.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="cos"),
     row("lg2.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="lg2"),

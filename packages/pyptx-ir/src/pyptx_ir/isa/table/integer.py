@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import INTEGERS, INTEGERS_16_32, INTEGERS_32_64, PACKED_8X4, PACKED_16X2, SIGNED
 
 HI_LO = ("hi", "lo")
@@ -40,7 +40,46 @@ def _carried(types: tuple[str, ...], since: tuple[int, int]) -> tuple[Instructio
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Arithmetic": {
+        "add": "Add two numbers.",
+        "sub": "Subtract the second number from the first.",
+        "mul": "Multiply two numbers; of integers, take the low half, the high half or the whole product.",
+        "mad": "Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.",
+        "clmad": "Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.",
+        "mul24": "Multiply the low 24 bits of two integers and take 32 bits of the product.",
+        "mad24": "Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.",
+        "sad": "Add the absolute difference of two integers to a third.",
+        "div": "Divide the first number by the second.",
+        "rem": "Take the remainder of an integer division.",
+        "abs": "Take the absolute value.",
+        "neg": "Negate a number.",
+        "min": "Take the smaller of two numbers, or the smallest of three.",
+        "max": "Take the larger of two numbers, or the largest of three.",
+        "dp4a": "Add the dot product of four pairs of bytes to a 32-bit integer.",
+        "dp2a": "Add the dot product of two 16-bit integers and two bytes to a 32-bit integer.",
+        "add.cc": "Add two integers and keep the carry.",
+        "addc": "Add two integers and the carry of the instruction before.",
+        "sub.cc": "Subtract two integers and keep the borrow.",
+        "subc": "Subtract two integers and the borrow of the instruction before.",
+        "mad.cc": "Multiply, add a third integer, and keep the carry.",
+        "madc": "Multiply, add a third integer and the carry of the instruction before.",
+    },
+    "Bits": {
+        "popc": "Count the bits that are set.",
+        "clz": "Count the zero bits above the highest one.",
+        "bfind": "Find the highest bit that differs from the sign, or its distance from the top.",
+        "fns": "Find the n-th set bit of a mask, starting from a given position.",
+        "brev": "Reverse the order of the bits.",
+        "bfe": "Extract a field of bits, given by position and length, and extend it.",
+        "bfi": "Insert a field of bits at a position.",
+        "szext": "Extend a value from its low n bits, with the sign or with zeros.",
+        "bmsk": "Make a mask of consecutive ones, given by position and width.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row("add.type d, a, b", type=INTEGERS, manual="add"),
     row("add.type d, a, b", type=PACKED_16X2, **PAIRS, manual="add"),
     row("add.type d, a, b", type=PACKED_8X4, **QUADS, manual="add"),

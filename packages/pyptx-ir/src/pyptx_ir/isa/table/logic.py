@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import BITS, INTEGERS
 
 AMOUNT = {"b": "int32"}
@@ -15,7 +15,22 @@ def _bitwise(name: str) -> tuple[InstructionRow, ...]:
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Bits": {
+        "and": "Take the bitwise and of two values, or of two predicates.",
+        "or": "Take the bitwise or of two values, or of two predicates.",
+        "xor": "Take the bitwise exclusive or of two values, or of two predicates.",
+        "not": "Invert every bit, or a predicate.",
+        "cnot": "Take 1 if the value is zero, else 0, as C's logical not does.",
+        "lop3": "Apply any bitwise function of three inputs, given as a truth table of 8 bits.",
+        "shf": "Shift two words joined into one, and take one word of the result (a funnel shift).",
+        "shl": "Shift to the left; counts beyond the width give zero.",
+        "shr": "Shift to the right, filling with the sign if the type is signed.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_bitwise("and"),
     *_bitwise("or"),
     *_bitwise("xor"),

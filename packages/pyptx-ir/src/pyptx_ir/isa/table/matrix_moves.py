@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,15 @@ def _load(
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Warp matrices": {
+        "ldmatrix": "Load small matrices from shared memory into the layout of registers that mma takes.",
+        "movmatrix": "Transpose an 8x8 matrix in the registers of a warp.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     _load("m8n8.num{.trans}{.ss}.b16", SINGLE, ptx(6, 5), ("sm_75",)),
     _load("m16n16.num.trans{.ss}.b8", DOUBLE, BYTES_SINCE, BYTES_ON),
     _load("m16n16.num.trans{.ss}.b8x16.source", DOUBLE, BYTES_SINCE, BYTES_ON, source=UNPACKED),

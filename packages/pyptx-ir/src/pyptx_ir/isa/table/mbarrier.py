@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +136,23 @@ def _transactions(name: str) -> Iterator[InstructionRow]:
 
 CONDITIONAL = "parity.phase_type::conditional{.sem.scope}{.ss}"
 
-ROWS = (
+SUMMARIES = {
+    "Asynchronous barriers": {
+        "mbarrier.init": "Make an mbarrier that expects a number of arrivals in each phase.",
+        "mbarrier.inval": "End the life of an mbarrier, so that its memory can be used for something else.",
+        "mbarrier.expect_tx": "Have the current phase of an mbarrier wait for more bytes.",
+        "mbarrier.complete_tx": "Count bytes as arrived, without copying anything.",
+        "mbarrier.arrive": "Arrive at an mbarrier, and expect bytes in the same step if asked to.",
+        "mbarrier.arrive_drop": "Arrive at an mbarrier, and expect one arrival less from the next phase on.",
+        "mbarrier.test_wait": "Tell whether a phase of an mbarrier has completed, without waiting.",
+        "mbarrier.try_wait": "Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.",
+        "mbarrier.pending_count": "Read the number of pending arrivals out of a state that an arrival returned.",
+        "mbarrier.check_layout": "Tell whether an mbarrier in memory has a given layout.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     _mbarrier("init{.ss}", "[addr], count", ptx(7, 0), AMPERE, access="wr"),
     _mbarrier("init.layout{.ss}", "[addr], count", ptx(9, 3), HOPPER, access="wr"),
     _mbarrier("inval{.ss}", "[addr]", ptx(7, 0), AMPERE, access="w"),

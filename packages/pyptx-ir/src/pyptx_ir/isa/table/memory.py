@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import SCOPES
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _forms(
             since=max(since, width.since),
             targets=width.targets or targets,
             manual=name,
+            instruction="ld.global.nc" if ".nc" in modifiers else name,
             slots={
                 **(slots or {}),
                 **more,
@@ -123,7 +124,17 @@ def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Data movement": {
+        "ld": "Load from memory.",
+        "ld.global.nc": "Load global memory that nothing writes during the kernel, through the read-only cache.",
+        "ldu": "Load data that is the same for all threads of a warp.",
+        "st": "Store to memory.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *_plain("ld", SPACES, ("ca", "cg", "cs", "lu", "cv"), "{.prefetch}"),
     *_unusual("ld", "{.prefetch}", "acquire"),
     *_forms("ld", ".volatile{.global}.prefetch", prefetch=PREFETCH, since=ptx(7, 4), targets=("sm_70",)),

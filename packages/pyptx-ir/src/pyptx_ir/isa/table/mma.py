@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.fragments import registers_of
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
 if TYPE_CHECKING:
@@ -110,4 +110,13 @@ def _row(product: Product) -> InstructionRow:
     )
 
 
-ROWS = tuple(_row(product) for product in PRODUCTS)
+SUMMARIES = {
+    "Warp matrices": {
+        "mma": "Multiply the matrix fragments of a warp on the tensor cores, and accumulate.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
+    *(_row(product) for product in PRODUCTS),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.mma import BYTES, FP8, NIBBLES
 
 SPARSE = ptx(7, 1)
@@ -64,11 +64,20 @@ def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> Instru
         since=since,
         targets=(product.target,),
         manual="mma.sp",
+        instruction=f"mma.{variant}",
         slots=slots,
     )
 
 
-ROWS = (
+SUMMARIES = {
+    "Warp matrices": {
+        "mma.sp": "Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.",
+        "mma.sp::ordered_metadata": "Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(_row(product, "sp", product.since) for product in PRODUCTS),
     *(_row(product, "sp::ordered_metadata", max(product.since, ORDERED)) for product in PRODUCTS),
 )

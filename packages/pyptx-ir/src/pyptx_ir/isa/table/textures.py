@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -220,7 +220,21 @@ REDUCTIONS = (
     ("p", ("min", "max"), ("b64",), ptx(8, 1)),
 )
 
-ROWS = (
+SUMMARIES = {
+    "Textures and surfaces": {
+        "tex": "Sample a texture.",
+        "tld4": "Fetch one component of the four texels that bilinear filtering would read.",
+        "txq": "Ask for a property of a texture or a sampler.",
+        "istypep": "Tell whether an opaque handle refers to a texture, a sampler or a surface.",
+        "suld": "Load from a surface.",
+        "sust": "Store to a surface.",
+        "sured": "Combine a value into a surface, atomically.",
+        "suq": "Ask for a property of a surface.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(form for family in FAMILIES for form in _fetches(family)),
     *_gathers(),
     *_queries(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,36 @@ def _simd(count: str) -> tuple[InstructionRow, ...]:
     return (*found, comparison)
 
 
-ROWS = (
+SUMMARIES = {
+    "Video": {
+        "vadd": "Add two bytes, halves or words, and perhaps combine the sum with a third operand.",
+        "vsub": "Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.",
+        "vabsdiff": "Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.",
+        "vmin": "Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.",
+        "vmax": "Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.",
+        "vshl": "Shift a byte, half or word to the left, and perhaps combine the result with a third operand.",
+        "vshr": "Shift a byte, half or word to the right, and perhaps combine the result with a third operand.",
+        "vmad": "Multiply two bytes, halves or words, add a third operand, and scale the result.",
+        "vset": "Compare two bytes, halves or words, and perhaps combine the truth with a third operand.",
+        "vadd2": "Add two pairs of 16-bit integers.",
+        "vsub2": "Subtract two pairs of 16-bit integers.",
+        "vavrg2": "Average two pairs of 16-bit integers.",
+        "vabsdiff2": "Take the absolute differences of two pairs of 16-bit integers.",
+        "vmin2": "Take the smaller of each of two pairs of 16-bit integers.",
+        "vmax2": "Take the larger of each of two pairs of 16-bit integers.",
+        "vset2": "Compare two pairs of 16-bit integers.",
+        "vadd4": "Add four pairs of bytes.",
+        "vsub4": "Subtract four pairs of bytes.",
+        "vavrg4": "Average four pairs of bytes.",
+        "vabsdiff4": "Take the absolute differences of four pairs of bytes.",
+        "vmin4": "Take the smaller of each of four pairs of bytes.",
+        "vmax4": "Take the larger of each of four pairs of bytes.",
+        "vset4": "Compare four pairs of bytes.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(
         form
         for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax")

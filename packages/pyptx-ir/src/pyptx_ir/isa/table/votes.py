@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.rows import ptx, row, summarised
 
 MASK = {"membermask": "int32"}
 # Unlike setp, these know no sink for a predicate.
@@ -10,7 +10,18 @@ RESULT = {"p": "typed(pred)"}
 VOTES = ("all", "any", "uni")
 GONE = ("sm_70", ptx(6, 4))
 
-ROWS = (
+SUMMARIES = {
+    "Synchronization": {
+        "vote": "Combine a predicate over a warp, on targets before sm_70.",
+        "vote.sync": "Combine a predicate over the lanes of a warp that a mask names.",
+        "match.sync": "Find the lanes of a warp that hold the same value.",
+        "activemask": "Ask which lanes of the warp are running this instruction together.",
+        "redux.sync": "Reduce a value over the lanes of a warp, and give each the result.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     row(
         "vote.mode.pred p, a",
         mode=VOTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
 if TYPE_CHECKING:
@@ -150,7 +150,16 @@ def _floats(shapes: Sequence[str], d: str, a: str, rounding: str = "") -> Instru
     return replace(form, slots=(*form.slots, ("rnd", ROUNDINGS))) if rounding else form
 
 
-ROWS = (
+SUMMARIES = {
+    "Warp matrices": {
+        "wmma.load": "Load a fragment of a matrix into the registers of a warp.",
+        "wmma.store": "Store the accumulators of a warp as a matrix.",
+        "wmma.mma": "Multiply the matrices of a warp and add a third.",
+    },
+}
+
+ROWS = summarised(
+    SUMMARIES,
     *(form for share in (*FACTORS, *SUMS) for form in _access("load", share, "r, [a]")),
     *(form for share in SUMS for form in _access("store", replace(share, which=("d",)), "[a], r")),
     *_halves(SQUARE, ptx(6, 0)),

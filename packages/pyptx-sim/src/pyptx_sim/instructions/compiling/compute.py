@@ -25,9 +25,10 @@ _CLEAR = np.zeros((1, 1), np.bool_)
 def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """Return the destinations and the sources of an instruction, flattened; those that `bind` has read are left out."""
     given = operands.operands
-    destinations = operands.elements(given[0]) if operation.results and given else ()
-    rest = given[1:] if operation.results else given
-    sources = tuple(part for operand in rest for part in operands.elements(operand))
+    first = int(bool(operation.results and given))
+    written, read = operation.places or (range(first), range(first, len(given)))
+    destinations = tuple(part for place in written for part in operands.elements(given[place]))
+    sources = tuple(part for place in read for part in operands.elements(given[place]))
     # Immediates that bind() has read itself may follow the sources.
     if len(destinations) > len(operation.results) or len(sources) < len(operation.sources):
         operands.fail(

@@ -13,10 +13,10 @@ from pyptx_sim.instructions.control.branches import destinations
 from pyptx_sim.instructions.memory.addresses import space_of
 from pyptx_sim.machine.scheduling.code import PollingLoop
 from pyptx_sim.machine.specials import changes, is_special, is_special_vector
-from pyptx_sim.operation import Operation
 from pyptx_sim.program.flow import is_gate
 from pyptx_sim.program.loops import innermost_loops
 from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
+from pyptx_sim.semantics.meaning import operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,8 +154,8 @@ def _repeats(operands: Operands) -> bool:
     meaning = meaning_of(operands.opcode)
     if meaning is None or isinstance(meaning, Step):
         return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
-    operation = operands.located(lambda: meaning.bind(operands.instruction))
-    if not isinstance(operation, Operation) or operation.reads_carry or operation.writes_carry:
+    operation = operands.located(lambda: operation_of(meaning, operands.instruction, operands.scope.declared))
+    if operation.reads_carry or operation.writes_carry:
         return False
     return not operation.warp or is_gate(operands.opcode)  # else what it does depends on which lanes are there
 

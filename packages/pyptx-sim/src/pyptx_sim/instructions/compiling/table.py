@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
-from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step, meaning_of, step_of
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.claims import touching
@@ -19,6 +19,7 @@ from pyptx_sim.instructions.synchronization import barriers
 from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
 from pyptx_sim.operation import Operation
 from pyptx_sim.program.flow import is_gate
+from pyptx_sim.semantics.meaning import operation_of
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
@@ -94,10 +95,7 @@ def _meaning(operands: Operands) -> _Meaning:
         raise _missing(operands.opcode)
     if isinstance(found, Step):
         return found
-    operation = found.bind(operands.instruction)
-    if not isinstance(operation, Operation):
-        raise ProgramError(f"the semantics of {found.opcode} bind to {type(operation).__name__}, not to an Operation")
-    return operation
+    return operation_of(found, operands.instruction, operands.scope.declared)
 
 
 def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
