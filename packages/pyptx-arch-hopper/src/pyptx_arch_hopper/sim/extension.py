@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_arch_hopper.sim import async_stores, fences, multimem, setmaxnreg
+from pyptx_arch_hopper.sim import async_stores, cluster_barriers, fences, multimem, setmaxnreg
 from pyptx_arch_hopper.sim.mutations import MUTATIONS
 from pyptx_arch_hopper.sim.rules import RULES
 from pyptx_arch_hopper.sim.tma import bulk_copy, map_edits, maps
@@ -14,6 +14,8 @@ from pyptx_sim.extension import VERSION, Descriptor, Extension
 
 DESCRIPTORS: Final = (Descriptor(name="tensor map", described=TensorMap, encode=maps.encode, alignment=maps.ALIGNMENT),)
 STEPS: Final = tuple(
-    step for part in (wgmma, bulk_copy, map_edits, async_stores, multimem, fences, setmaxnreg) for step in part.STEPS
+    step
+    for part in (wgmma, bulk_copy, map_edits, async_stores, multimem, fences, cluster_barriers, setmaxnreg)
+    for step in part.STEPS
 )
 EXTENSION: Final = Extension(version=VERSION, steps=STEPS, rules=RULES, mutations=MUTATIONS, descriptors=DESCRIPTORS)

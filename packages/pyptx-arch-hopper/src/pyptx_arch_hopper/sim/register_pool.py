@@ -28,6 +28,7 @@ class RegisterPool:
     """The registers of one wave."""
 
     name = "registers"
+    alone = True
     hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
 
     def __init__(self, wave: Wave) -> None:

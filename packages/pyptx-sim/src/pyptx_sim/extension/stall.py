@@ -16,8 +16,13 @@ class Stall(Protocol):
         ...
 
     @property
-    def hint(self) -> str:
-        """What to do about it where they wait for ever."""
+    def hint(self) -> str | None:
+        """What to do about it where they wait for ever, if there is more to say than: find who should come."""
+        ...
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody but who waits there can be the reason of a deadlock, so that it is told first."""
         ...
 
     def describe(self, strand: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
-from pyptx_sim.machine.barriers.barriers import Barriers, ClusterBarriers
+from pyptx_sim.machine.barriers.barriers import Barriers
 from pyptx_sim.machine.geometry import Geometry
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.frames import Frames
@@ -139,10 +139,10 @@ class Machine:
             self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size, self.allocations
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
-        barriers, clusters = Barriers(ctas), ClusterBarriers(ctas // size, geometry.height)
+        barriers = Barriers(ctas)
         engine = self.make_engine("late" if self.late else "random" if random is not None else "ordered", random)
-        wave = Wave(self, geometry, memories, Frames(), barriers, clusters, engine)
-        for part in (barriers, clusters, engine, wave.mbarriers):
+        wave = Wave(self, geometry, memories, Frames(), barriers, engine)
+        for part in (barriers, engine, wave.mbarriers):
             part.attach(wave)
         self._latest = wave
         self.observers.wave_started()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import GroupKind, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
-    from pyptx_sim.machine.barriers.barriers import Barriers, ClusterBarriers
+    from pyptx_sim.machine.barriers.barriers import Barriers
     from pyptx_sim.machine.geometry import Geometry
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
@@ -38,7 +38,8 @@ class Wave:
     `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only
     some lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have.
     `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
-    ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run.
+    ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run,
+    `exits` whenever threads have exited.
     """
 
     __slots__ = (
@@ -46,10 +47,10 @@ class Wave:
         "_places",
         "_stalls",
         "barriers",
-        "clusters",
         "endings",
         "engine",
         "exited",
+        "exits",
         "frames",
         "geometry",
         "groups",
@@ -78,7 +79,6 @@ class Wave:
         memories: dict[str, Memory],
         frames: Frames,
         barriers: Barriers,
-        clusters: ClusterBarriers,
         engine: Engine,
     ) -> None:
         """Put every thread of the wave's CTAs in front of the entry's first block."""
@@ -89,7 +89,6 @@ class Wave:
         self.memories = memories
         self.frames = frames
         self.barriers = barriers
-        self.clusters = clusters
         self.engine = engine
         self.mbarriers = Mbarriers()
         self.groups: dict[GroupKind, Groups] = {}
@@ -97,6 +96,7 @@ class Wave:
         self._stalls: list[Stall] = []
         self._places: dict[Hashable, int] = {}
         self.endings: list[Callable[[], None]] = []
+        self.exits: list[Callable[[], None]] = []
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
@@ -167,7 +167,8 @@ class Wave:
         self.exited = True
         self.progress += 1
         self.barriers.recheck()
-        self.clusters.recheck()
+        for hear in self.exits:
+            hear()
 
     def groups_of(self, kind: GroupKind) -> Groups:
         """Return the groups of one kind of all threads."""

@@ -29,10 +29,8 @@ _MEMBAR_SCOPES = {"cta": "cta", "gl": "gpu", "sys": "sys"}
 
 
 def compile_barrier(operands: Operands, following: int) -> Terminator:
-    """Arrive at, wait at or reduce over a barrier of the CTA or of the cluster."""
+    """Arrive at, wait at or reduce over a barrier of the CTA."""
     opcode = operands.opcode
-    if "cluster" in opcode:
-        return _cluster(arrives="arrive" in opcode, releases="relaxed" not in opcode, following=following)
     if "red" in opcode:
         return _reducing(operands, following)
     names, counts = _numbers(operands, operands.operands)
@@ -146,18 +144,6 @@ def _reducing(operands: Operands, following: int) -> Terminator:
         return None
 
     return wait
-
-
-def _cluster(*, arrives: bool, releases: bool, following: int) -> Terminator:
-    def pass_barrier(wave: Wave, group: Group) -> int | None:
-        wave.strands.block[group.ids] = following
-        if arrives:
-            wave.clusters.arrive(group.ids, releases=releases)
-        else:
-            wave.clusters.wait(group.ids)
-        return None
-
-    return pass_barrier
 
 
 # --- gates --------------------------------------------------------------------------------------

@@ -47,12 +47,12 @@ def why_early(wave: Wave, warp: int) -> str:
 def guilt(wave: Wave, strand: int) -> tuple[int, int]:
     """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
 
-    What an extension lacks nobody will bring. Nothing is under way any more: bytes that are missing or too many,
-    or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help who waits where nobody
-    has ever arrived. Of the rest, who waits longest.
+    What only those lack who wait for it (`Stall.alone`) nobody will bring. Nothing is under way any more: bytes that
+    are missing or too many, or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help
+    who waits where nobody has ever arrived. Of the rest, who waits longest.
     """
     mbarriers = wave.mbarriers
-    if wave.strands.state[strand] == State.STALLED:
+    if wave.strands.state[strand] == State.STALLED and wave.stall_at(int(wave.strands.key[strand])).alone:
         return -1, 0
     wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
     known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None

@@ -40,7 +40,9 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
 def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
     machine = wave.machine
     if wave.strands.state[strand] == State.STALLED:
-        return wave.stall_at(int(wave.strands.key[strand])).hint
+        hint = wave.stall_at(int(wave.strands.key[strand])).hint
+        if hint is not None:
+            return hint
     later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
     if spinning and later:
         return (
@@ -72,7 +74,6 @@ def reason(wave: Wave, strand: int) -> str:
     """Return why a strand that has not ended does not go on: what it waits for, and what is missing there."""
     reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
-        State.CLUSTER: wave.clusters.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
     state = State(int(wave.strands.state[strand]))

@@ -24,7 +24,6 @@ class State(IntEnum):
 
     READY = 0
     BARRIER = 1  # waits at a CTA barrier
-    CLUSTER = 2  # waits for the cluster's barrier
     GATE = 3  # waits for other lanes of its warp
     DEAD = 4  # has exited, or was merged into another strand
     MBARRIER = 5  # waits at an mbarrier, and may be told "not yet"

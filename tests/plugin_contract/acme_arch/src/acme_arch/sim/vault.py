@@ -30,6 +30,7 @@ class Lines:
 
     name = "a line of the vault"
     hint = "let others give lines back first, or take fewer"
+    alone = True
 
     def __init__(self, wave: Wave) -> None:
         self._wave = wave
