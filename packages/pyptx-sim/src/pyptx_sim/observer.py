@@ -50,7 +50,7 @@ class Touch:
     """Whether it updates element by element, and may meet other updates."""
     maps: bool = False
     """Whether it reads a tensor map, through a proxy of its own."""
-    panel: int | None = None
+    swizzle: int | None = None
     """The width of the swizzle by which a matrix is read, or a box written; 16 for none, 0 for one of copies alone."""
 
 

@@ -195,7 +195,7 @@ class Machine:
                 if target is None:
                     break
                 block = self.code[target]
-                if not group.whole or block.meets or (block.gate is not None and strands.diverged):
+                if not group.whole or block.converges or (block.gate is not None and strands.diverged):
                     break  # of what waits elsewhere, or at the gate, the scheduler knows
         except SimulationError as error:
             error.locate(self.where(wave.pc))

@@ -77,6 +77,6 @@ def basic_blocks(
     for first, last in pairwise(bounds):
         opcode = sites[last - 1].instruction.opcode
         gate = is_gate(sites[first].instruction.opcode)
-        meets = any(converges(site.instruction.opcode) == "warpgroup" for site in sites[first:last])
-        blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate, meets))
+        together = any(converges(site.instruction.opcode) == "warpgroup" for site in sites[first:last])
+        blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate, together))
     return tuple(blocks)

@@ -66,8 +66,8 @@ class FunctionLayout:
 class BlockRange:
     """A basic block: pcs `[first, last)`; `ends` tells whether the last one is a terminator.
 
-    `gate`: the block begins with an instruction at which the lanes of a warp wait for each other. `meets`: the warps of
-    a warpgroup wait for each other in front of it.
+    `gate`: the block begins with an instruction at which the lanes of a warp wait for each other. `converges`: the
+    warps of a warpgroup wait for each other in front of it.
     """
 
     index: int
@@ -75,7 +75,7 @@ class BlockRange:
     last: int
     ends: bool
     gate: bool
-    meets: bool = False
+    converges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Descriptor:
         return math.prod(self.shape) * self.map.itemsize
 
     @cached_property
-    def panel(self) -> int:
+    def swizzle(self) -> int:
         """The bytes of a row inside which the swizzle exchanges chunks of 16: 16 for none, 0 for larger atoms."""
         if self.map.atom:
             return 0

@@ -30,14 +30,14 @@ Convert: TypeAlias = Callable[[Array], Array]
 class Elements:
     """Some elements of an arena, in order: `index` counts elements of `dtype` from its start.
 
-    `panel` is the width of the swizzle by which they lie there, 16 for none; None if they are no box of a tensor.
+    `swizzle` is the width of the swizzle by which they lie there, 16 for none; None if they are no box of a tensor.
     """
 
     space: str
     arena: Arena
     dtype: DType
     index: IntArray
-    panel: int | None = None
+    swizzle: int | None = None
 
     @property
     def offsets(self) -> IntArray:

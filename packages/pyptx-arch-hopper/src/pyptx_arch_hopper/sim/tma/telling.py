@@ -58,4 +58,4 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
         pieces = np.unique(offsets // _WORD) * _WORD
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
-    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, panel=side.panel if writes else None)
+    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, swizzle=side.swizzle if writes else None)

@@ -280,4 +280,4 @@ def _box(wave: Wave, described: Descriptor, shared: int, step: int) -> Elements 
         )
         return None
     index = described.shared_index(start, base, step)
-    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.panel)
+    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.swizzle)

@@ -255,9 +255,9 @@ def _tell(wave: Wave, products: Products, ticket: int) -> None:
             continue
         where = offsets(matrices, extent).reshape(len(products), -1)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
-        panel = matrices[0][0].swizzle
+        swizzle = matrices[0][0].swizzle
         touches.append(
-            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, panel=panel)
+            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, swizzle=swizzle)
         )
     lanes = np.zeros(len(products), np.int64)
     tell(wave, ticket, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=ASYNC)

@@ -29,7 +29,7 @@ __all__ = ["STEPS", "read_descriptor"]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
-_WIDTHS = (16, 128, 64, 32)  # of a panel, by the descriptor's swizzle
+_WIDTHS = (16, 128, 64, 32)  # of the pattern, by the descriptor's swizzle
 _MAJORS: tuple[Major, Major] = ("K", "MN")
 
 

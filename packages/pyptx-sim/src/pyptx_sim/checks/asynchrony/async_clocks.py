@@ -67,7 +67,7 @@ class Seen:
     old: bool
 
 
-class Agents:
+class AsyncClocks:
     """The agents of one wave."""
 
     def __init__(self, clocks: WarpClocks, phases: Phases, warps: int, warps_per_cta: int) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_clocks import Agents
+from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting
 
@@ -91,7 +91,7 @@ class AsyncRaces:
         self._report = report
         self._marks: dict[Space, _Marks] = {}
         self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
-        self.agents = Agents(clocks, phases, view.warps, view.warps_per_cta)
+        self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
         """Forget all work of the warps before; nothing of theirs is under way."""

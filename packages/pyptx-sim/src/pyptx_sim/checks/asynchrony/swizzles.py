@@ -24,28 +24,28 @@ class Swizzles:
         self._view = view
         self._work = work
         self._report = report
-        self._panels: dict[int, int | None] = {}  # by pc; None for one that has copied by several swizzles
+        self._swizzles_of: dict[int, int | None] = {}  # by pc; None for one that has copied by several swizzles
 
     def issued(self, work: Work, shadow: Shadow | None) -> None:
         """Judge what products read, and remember what copies write; `shadow` is that of shared memory."""
         for touch in work.touches:
-            if touch.panel is None:
+            if touch.swizzle is None:
                 continue
             if touch.writes:
-                known = self._panels.setdefault(work.pc, touch.panel)
-                self._panels[work.pc] = touch.panel if known == touch.panel else None
+                known = self._swizzles_of.setdefault(work.pc, touch.swizzle)
+                self._swizzles_of[work.pc] = touch.swizzle if known == touch.swizzle else None
             else:
-                self._judge(work.pc, touch, touch.panel, shadow)
+                self._judge(work.pc, touch, touch.swizzle, shadow)
 
-    def _judge(self, pc: int, touch: Touch, panel: int, shadow: Shadow | None) -> None:
+    def _judge(self, pc: int, touch: Touch, swizzle: int, shadow: Shadow | None) -> None:
         for offset, writer in self._work.last_writers(touch):
-            written = self._panels.get(writer)
-            if written is None or written == panel:
+            written = self._swizzles_of.get(writer)
+            if written is None or written == swizzle:
                 continue
             if shadow is not None and _written(shadow, touch):
                 return  # a warp may have written it anew since
             where = self._view.describe("shared", offset)
-            told = f"a product reads {where} by {_named(panel)}, and a tensor copy wrote it by {_named(written)}"
+            told = f"a product reads {where} by {_named(swizzle)}, and a tensor copy wrote it by {_named(written)}"
             self._report("matrix-descriptor", told, pc, writer)
 
 
@@ -54,5 +54,5 @@ def _written(shadow: Shadow, touch: Touch) -> bool:
     return shadow.write.touched(shadow.granules(touch.offsets, touch.size).ravel()) is not None
 
 
-def _named(panel: int) -> str:
-    return _NAMES.get(panel) or f"a swizzle of {panel} bytes"
+def _named(swizzle: int) -> str:
+    return _NAMES.get(swizzle) or f"a swizzle of {swizzle} bytes"

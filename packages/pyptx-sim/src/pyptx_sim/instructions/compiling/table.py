@@ -62,7 +62,7 @@ def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, ch
     if block.ends:
         operands = Operands(program, program.sites[last], checked=checked)
         end = operands.located(lambda: _end(operands, block.index + 1))
-    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.meets, polls)
+    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.converges, polls)
 
 
 def _gate(program: Program, site: Site) -> barriers.MaskGate:

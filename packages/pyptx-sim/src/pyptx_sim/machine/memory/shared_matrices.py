@@ -34,8 +34,8 @@ Major: TypeAlias = Literal["K", "MN"]
 class SharedMatrix:
     """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
 
-    `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of a panel: 128,
-    64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
+    `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of its atom:
+    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
     Manual: "Strides", "Matrix Descriptor Format".
     """
 

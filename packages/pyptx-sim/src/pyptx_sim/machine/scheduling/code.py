@@ -63,7 +63,7 @@ class PollingLoop:
 class Block:
     """A basic block: its steps with their pcs, how it ends, and the gate in front of it.
 
-    `meets`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
+    `converges`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
     """
 
     index: int
@@ -72,7 +72,7 @@ class Block:
     end: int
     terminator: Terminator | None
     gate: Gate | None
-    meets: bool = False
+    converges: bool = False
     polls: PollingLoop | None = None
 
 

@@ -61,7 +61,7 @@ class Scheduler:
             ids, block = self._choose(self._awake(ready) if self._polls else ready)
             if strands.diverged:
                 ids = self._at_gate(ids, block)
-            if len(ids) and self._code[block].meets:
+            if len(ids) and self._code[block].converges:
                 ids = self._with_warpgroups(ids, block)
             if not len(ids):
                 continue

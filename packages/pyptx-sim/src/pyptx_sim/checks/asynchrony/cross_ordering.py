@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             ...
 
 
-class Crossings:
+class CrossOrdering:
     """Judges asynchronous work against accesses of warps, uses of mbarriers, and the ends of blocks."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:

@@ -1,0 +1,283 @@
+"""Accesses of warps to what they share: judged against the last ones of the same bytes, then remembered.
+
+What it can miss: of several reads of the same global bytes, or by lanes of one warp, that nothing orders among each
+other, only the first and the last are kept; a write that is ordered behind these two is not held against the others.
+Of shared memory the last read of every warp is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.race.messages import WIDEST, level_of
+from pyptx_sim.checks.race.readers import Readers
+from pyptx_sim.checks.race.reports import Earlier, Step
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.messages import Messages
+    from pyptx_sim.checks.race.reports import Reports
+    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Touch, Work
+
+
+_READS = frozenset({"read", "first"})
+_STRONG = frozenset({"atomic", "strong-read"})
+
+
+class Accesses:
+    """The accesses of a run, by the bytes: a shadow of each memory that threads share."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks, messages: Messages, phases: Phases, reports: Reports) -> None:
+        """Watch the run behind `view`."""
+        self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
+        self._shadows: dict[Space, Shadow] = {}
+        self._narrow = False  # whether any strong access has named a scope that does not hold everybody
+        self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
+        self.first_warp = 1 - view.warps
+        """The first warp of this wave, in the numbering through all waves."""
+
+    def next_wave(self) -> None:
+        """Forget memories of blocks; global memory stays, written by warps of an earlier wave."""
+        self.first_warp += self._view.warps
+        for space, shadow in self._shadows.items():
+            if space != "global":
+                shadow.clear()
+
+    def shadow(self, space: Space) -> Shadow | None:
+        """Return what is known of a memory; None if nobody has accessed it."""
+        return self._shadows.get(space)
+
+    def access(
+        self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Judge one instruction's accesses against the shadow, then enter them."""
+        shadow = self._shadow(space)
+        step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
+        if kind in _STRONG:
+            self._narrow |= level_of(self._view.opcode(pc)) < WIDEST
+            self._messages.exchange(warps, lanes, offsets, leaves=kind == "atomic")
+        self._judge(shadow, step, "write")
+        if kind == "strong-read":
+            self._enter_read(shadow.poll, step, shadow.poll.touched(step.at))
+            return
+        if kind == "read":
+            last = shadow.read.touched(step.at)
+            winner = self._enter_read(shadow.read, step, last, shadow.readers)
+            if last is not None:
+                self._keep_first(shadow, step, last, winner)
+            if winner is not None and shadow.readers is None:
+                self._keep_together(shadow, step, winner)
+            return
+        self._judge(shadow, step, "read")
+        self._judge(shadow, step, "first")
+        if kind == "write":
+            self._judge(shadow, step, "poll")
+        self._judge_readers(shadow, step)
+        shadow.write.put(step.at, step.entries)
+        shadow.atomic[step.at] = kind == "atomic"
+        if kind == "write" or self._narrow:
+            self._judge_within(shadow, step)
+
+    def _step(
+        self,
+        granules: NDArray[np.int64],
+        space: Space,
+        kind: AccessKind,
+        warps: Offsets,
+        lanes: Offsets,
+        pc: int,
+    ) -> Step:
+        """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
+        entries = np.empty((len(warps), COLUMNS), np.int32)
+        entries[:, WARP] = warps + self.first_warp
+        entries[:, LANE] = lanes
+        entries[:, TIME] = self._clocks.now[warps]
+        entries[:, PC] = pc
+        rows = self._clocks.rows(warps, lanes)
+        count = granules.shape[1]
+        if count > 1:
+            entries = np.repeat(entries, count, axis=0)
+            rows = np.repeat(rows, count)
+            warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
+        return Step(space, kind, granules.ravel(), warps, lanes, rows, entries, pc, self.first_warp)
+
+    # --- judging --------------------------------------------------------------------------------
+
+    def _shadow(self, space: Space) -> Shadow:
+        shadow = self._shadows.get(space)
+        if shadow is None:
+            readers = Readers(self._clocks, self._phases, 0, self._group) if space == "shared" else None
+            shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
+        return shadow
+
+    def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
+        """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
+        table: Table = getattr(shadow, earlier)
+        if table.misses(step.at):
+            return
+        last = table.get(step.at)
+        touched = last[:, WARP] != NOBODY
+        if earlier == "write" and step.kind in _STRONG:
+            touched &= ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
+        if not touched.any():
+            return
+        at = np.flatnonzero(touched)
+        last = last[at]
+        if earlier not in _READS or shadow.readers is None:
+            ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier != "write")
+            if not ordered.all():
+                self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
+        self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the scopes of both strong accesses hold both warps.
+
+        Manual: "Memory Consistency Model", "Morally-strong operations".
+        """
+        if not self._narrow or not len(last):
+            return np.ones(len(last), np.bool_)
+        pcs, which = np.unique(last[:, PC], return_inverse=True)
+        own = level_of(self._view.opcode(pc))
+        levels = np.array([min(own, level_of(self._view.opcode(at))) for at in pcs.tolist()])[which.reshape(-1)]
+        return self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self.first_warp)
+
+    def ordered(
+        self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
+    ) -> NDArray[np.bool_]:
+        """Tell for each of `last` whether its warp's work then happens before what `warps`, by their rows, do now.
+
+        `reads`: of that work only reads matter, which need only be over.
+        """
+        others = last[:, WARP].astype(np.int64) - self.first_warp
+        here = np.maximum(others, 0)
+        ordered = self._clocks.orders(rows, here, last[:, LANE], last[:, TIME])
+        ordered |= warps == others
+        if reads and self._phases.over is not None:
+            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
+        if others.min(initial=0) < 0:
+            ordered = np.where(others >= 0, ordered, self._clocks.knows_earlier_waves[warps])
+        return ordered
+
+    def _judge_lanes(
+        self, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+    ) -> None:
+        """Look among the entries `at` for ones whose `last` access was another lane's of the same warp."""
+        own = np.flatnonzero((last[:, WARP] == step.entries[at, WARP]) & (last[:, LANE] != step.entries[at, LANE]))
+        if not len(own):
+            return
+        at, last = at[own], last[own]
+        ordered = self._clocks.orders_within(step.warps[at], step.lanes[at], last[:, LANE], last[:, TIME])
+        if not ordered.all():
+            self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
+
+    def judge_issuers(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+        """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
+        owners, granules = touch.owners, shadow.granules(touch.offsets, touch.size)
+        kind: AccessKind = "write" if touch.writes else "read"
+        step = self._step(granules, touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
+        last = shadow.write.touched(step.at)
+        if last is not None:
+            at = np.flatnonzero(last[:, WARP] != NOBODY)
+            self._judge_lanes(step, "write", at, last[at], shadow.granule)
+
+    def _judge_within(self, shadow: Shadow, step: Step) -> None:
+        """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
+        winner = shadow.write.get(step.at)
+        lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
+        if step.kind in _STRONG:
+            lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
+        if not len(lost):
+            return
+        same_warp = winner[lost, WARP] == step.entries[lost, WARP]
+        for bad, rule in ((lost[~same_warp], f"{step.space}-race"), (lost[same_warp], "lane-race")):
+            if len(bad):
+                self._reports.against(step, bad, "write", winner[bad], rule, shadow.granule)
+
+    def _judge_readers(self, shadow: Shadow, step: Step) -> None:
+        """Look for a read by any warp of the block (or cluster) that is not ordered before this write."""
+        late = None if shadow.readers is None else shadow.readers.unordered(step.at, step.warps, step.rows)
+        if late is not None:
+            bad = np.unique(late.entries)
+            reader = int(late.readers[0]), int(late.lanes[0])
+            self._reports.against_reader(step, bad, reader, int(late.pcs[0]), shadow.granule)
+
+    def _enter_read(
+        self, table: Table, step: Step, last: NDArray[np.int32] | None, readers: Readers | None = None
+    ) -> NDArray[np.int32] | None:
+        """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such.
+
+        `last` is what the table held, if anything. Return what it holds now if lanes of the step may have met there.
+        `readers` keeps it beside the reads of other warps.
+        """
+        at, entries = step.at, step.entries
+        again = None if last is None else self._read_again(last, entries)
+        table.put(at, entries)
+        winner = None
+        if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
+            winner = table.get(at)
+            together = self._read_again(winner, entries)
+            again = together if again is None else again | together
+        if readers is not None:
+            readers.enter(at, step.warps, entries, step.pc)
+        if again is not None and again.any():
+            entries = entries[again]
+            entries[:, LANE] = SEVERAL
+            table.put(at[again], entries)
+            if readers is not None:
+                readers.enter(at[again], step.warps[again], entries, step.pc)
+        return winner
+
+    def _keep_first(
+        self, shadow: Shadow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+    ) -> None:
+        """Keep those of the `last` reads that nothing orders before these, where no older one is kept.
+
+        Of several reads of one granule in this step, the one that is in the table, `winner`, speaks for all.
+        """
+        new = step.entries
+        other = (last[:, WARP] != NOBODY) & ((last[:, WARP] != new[:, WARP]) | (last[:, LANE] != new[:, LANE]))
+        if winner is not None:
+            other &= (winner[:, WARP] == new[:, WARP]) & (winner[:, LANE] == new[:, LANE])
+        at = np.flatnonzero(other)
+        if not len(at):
+            return
+        first = shadow.first.touched(step.at[at])
+        if first is not None:
+            at = at[(first[:, WARP] == NOBODY) | ~self._unordered(step, at, first)]
+        at = at[self._unordered(step, at, last[at])]
+        if len(at):
+            shadow.first.put(step.at[at], last[at])
+
+    def _unordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
+        warps, lanes = step.warps[at], step.lanes[at]
+        same = last[:, WARP] == step.entries[at, WARP]
+        apart = same & ~self._clocks.orders_within(warps, lanes, last[:, LANE], last[:, TIME])
+        unordered: NDArray[np.bool_] = apart | ~self.ordered(step.rows[at], warps, last)
+        return unordered
+
+    def _keep_together(self, shadow: Shadow, step: Step, winner: NDArray[np.int32]) -> None:
+        """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
+        lost = winner[:, WARP] != step.entries[:, WARP]
+        if not lost.any():
+            return
+        at, entries = step.at[lost], step.entries[lost]
+        first = shadow.first.touched(at)
+        if first is not None:
+            free = first[:, WARP] == NOBODY
+            at, entries = at[free], entries[free]
+        if len(at):
+            shadow.first.put(at, entries)
+
+    @staticmethod
+    def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which entries come from another lane of the same warp than the `last` read, at the same time."""
+        same: NDArray[np.bool_] = (last[:, WARP] == entries[:, WARP]) & (last[:, TIME] == entries[:, TIME])
+        same &= last[:, LANE] != entries[:, LANE]
+        return same
