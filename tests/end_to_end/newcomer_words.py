@@ -179,7 +179,7 @@ INSTRUCTIONS = (
         "an opcode misspelt",
         PLAIN.replace("    ptx.ret()", "    x = reg.scalar(f32)\n    ptx.inst.fmaa.rn.f32(x, x, x, x)  # <-")
         + "k(np.ones(128, np.float32))",
-        "MissingSemantics",
+        "UnknownForm",
         "did you mean fma?",
     ),
     program(

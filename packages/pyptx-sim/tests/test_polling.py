@@ -1,4 +1,4 @@
-"""Loops that poll: which loops those are, and strands that need not run while nothing changes for them."""
+"""Loops that poll: which loops those are, and splits that need not run while nothing changes for them."""
 
 from __future__ import annotations
 
@@ -359,5 +359,5 @@ def test_a_deadlock_by_flags_is_found_as_without_parking(name: str, seed: int) -
         (plain,) = found().findings
     assert (parked.rule, parked.count) == ("deadlock", plain.count)
     assert parked.message.partition(":")[0] == plain.message.partition(":")[0]
-    if not seed or name not in {"several blocks", "a vote"}:  # in which of several blocks a strand is found, is chance
+    if not seed or name not in {"several blocks", "a vote"}:  # in which of several blocks a split is found, is chance
         assert parked == plain

@@ -60,11 +60,11 @@ class Work:
 
     Of what a warpgroup issues, `warps[i]` is the first of the four warps that issue number i together.
 
-    `ticket` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
+    `item_id` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
     `proxy` is the way by which it reaches memory, None for the generic one.
     """
 
-    ticket: int
+    item_id: int
     pc: int
     kind: GroupKind | None
     proxy: Proxy | None
@@ -198,11 +198,11 @@ class Observer:
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
 
-    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """See arrivals issued that come once the earlier work of a kind of the lanes has landed."""
 
-    def landed(self, ticket: int, place: int, phase: int) -> None:
-        """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""
+    def landed(self, item_id: int, place: int, phase: int) -> None:
+        """See work (or arrivals) named `item_id` complete, told to an mbarrier in a phase."""
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """See lanes wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""

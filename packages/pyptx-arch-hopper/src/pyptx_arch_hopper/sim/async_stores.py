@@ -53,14 +53,14 @@ def compile_async_store(operands: Operands) -> Action:
             values = [pick(read(wave, part), threads.positions, threads.columns) for read in readers]
             told = barriers[threads.positions, threads.columns]
             stores = RemoteStores(wave, wave.pc, threads.warps, threads.columns, threads.offsets, told, values, update)
-            ticket = wave.engine.issue(stores)
+            item_id = wave.engine.issue(stores)
             if wave.machine.observers.active:
-                _tell(wave, stores, size, ticket)
+                _tell(wave, stores, size, item_id)
 
     return step
 
 
-def _tell(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:
+def _tell(wave: Wave, stores: RemoteStores, size: int, item_id: int) -> None:
     """Tell of stores to the cluster's shared memory."""
     everyone = np.arange(len(stores))
     for place in np.unique(stores.barriers).tolist():
@@ -76,7 +76,7 @@ def _tell(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:
         atomic=stores.update is not None,
     )
     nothing = np.zeros(len(stores), np.int64)
-    tell(wave, ticket, None, (stores.warps, stores.lanes, nothing), (touch,))
+    tell(wave, item_id, None, (stores.warps, stores.lanes, nothing), (touch,))
 
 
 STEPS: Final = tuple(

@@ -44,13 +44,13 @@ class ClusterBarriers:
         return self._wave.place((ClusterBarriers, cluster))
 
     def arrive(self, ids: IntArray, *, releases: bool) -> None:
-        """Count the lanes of strands `ids` as arrived; `releases`: what they did is visible to whoever waits."""
-        strands = self._wave.strands
-        warps, masks = strands.warp[ids], strands.mask[ids]
+        """Count the lanes of splits `ids` as arrived; `releases`: what they did is visible to whoever waits."""
+        splits = self._wave.splits
+        warps, masks = splits.warp[ids], splits.mask[ids]
         if self._wave.machine.observers.active:
             scope = "cluster" if releases else None
             for cluster, some in self._by_cluster(ids):
-                phase, arrived = int(self._phase[cluster]), strands.lanes(some)
+                phase, arrived = int(self._phase[cluster]), splits.lanes(some)
                 self._wave.machine.observers.signal(self._place(cluster), phase, *arrived, self._wave.pc, scope=scope)
         self._check_pairs(self._owes[warps] & masks, "arrives twice at the cluster's barrier without waiting")
         self._owes[warps] |= masks
@@ -70,9 +70,9 @@ class ClusterBarriers:
             )
 
     def wait(self, ids: IntArray) -> None:
-        """Let strands `ids` wait until all threads of their cluster have arrived."""
-        strands = self._wave.strands
-        warps, masks = strands.warp[ids], strands.mask[ids]
+        """Let splits `ids` wait until all threads of their cluster have arrived."""
+        splits = self._wave.splits
+        warps, masks = splits.warp[ids], splits.mask[ids]
         self._check_pairs(~self._owes[warps] & masks, "waits at the cluster's barrier without having arrived")
         self._owes[warps] &= ~masks
         self._wave.stall(ids, self)
@@ -81,7 +81,7 @@ class ClusterBarriers:
     def recheck(self) -> None:
         """Complete the phases for which every live thread has arrived, and release who waits."""
         wave = self._wave
-        strands = wave.strands
+        splits = wave.splits
         if self._arrived.any():
             clusters = self._cluster(np.arange(wave.height))
             missing = (wave.live & ~self._arrived).any(1)
@@ -93,8 +93,8 @@ class ClusterBarriers:
         waiting = wave.stalled(self)
         if not len(waiting):
             return
-        warps = strands.warp[waiting]
-        wanted = np.where(strands.mask[waiting], self._waits_for[warps], 0).max(axis=1)
+        warps = splits.warp[waiting]
+        wanted = np.where(splits.mask[waiting], self._waits_for[warps], 0).max(axis=1)
         released = waiting[self._phase[self._cluster(warps)] >= wanted]
         if len(released):
             if wave.machine.observers.active:
@@ -103,22 +103,22 @@ class ClusterBarriers:
 
     def _tell_released(self, phases: IntArray, ids: IntArray) -> None:
         """Tell the observers who has seen which phase complete."""
-        strands = self._wave.strands
-        pc = int(strands.site[ids[0]])
+        splits = self._wave.splits
+        pc = int(splits.site[ids[0]])
         for cluster, some in self._by_cluster(ids):
             phase = int(phases[ids == some[0]][0])
-            self._wave.machine.observers.acquire(self._place(cluster), phase, *strands.lanes(some), pc, scope="cluster")
+            self._wave.machine.observers.acquire(self._place(cluster), phase, *splits.lanes(some), pc, scope="cluster")
 
     def _by_cluster(self, ids: IntArray) -> Iterator[tuple[int, IntArray]]:
-        """Yield each cluster with those of strands `ids` that are of it."""
-        clusters = self._cluster(self._wave.strands.warp[ids])
+        """Yield each cluster with those of splits `ids` that are of it."""
+        clusters = self._cluster(self._wave.splits.warp[ids])
         for cluster in np.unique(clusters).tolist():
             yield cluster, ids[clusters == cluster]
 
-    def describe(self, strand: int) -> str:
-        """Return how many threads of a waiting strand's cluster have arrived."""
+    def describe(self, split: int) -> str:
+        """Return how many threads of a waiting split's cluster have arrived."""
         wave = self._wave
-        cluster = self._cluster(wave.strands.warp[[strand]])[0]
+        cluster = self._cluster(wave.splits.warp[[split]])[0]
         here = self._cluster(np.arange(wave.height)) == cluster
         arrived = int(np.count_nonzero(self._arrived[here] & wave.live[here]))
         return f"barrier.cluster: {arrived} of {int(np.count_nonzero(wave.live[here]))} threads arrived"
@@ -129,7 +129,7 @@ def _compile(operands: Operands, following: int) -> Terminator:
     arrives, releases = "arrive" in opcode, "relaxed" not in opcode
 
     def pass_barrier(wave: Wave, group: Group) -> int | None:
-        wave.strands.block[group.ids] = following
+        wave.splits.block[group.ids] = following
         barriers = wave.part(ClusterBarriers)
         if arrives:
             barriers.arrive(group.ids, releases=releases)

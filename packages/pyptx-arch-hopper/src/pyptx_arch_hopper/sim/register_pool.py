@@ -41,7 +41,7 @@ class RegisterPool:
         wave.endings.append(self.finish)
 
     def give(self, ids: IntArray, count: int) -> None:
-        """Let the warps of strands `ids` keep `count` registers a thread, and hand the others to whoever waits."""
+        """Let the warps of splits `ids` keep `count` registers a thread, and hand the others to whoever waits."""
         for warp in self._begin(ids, count):
             if self._owned[warp] < count:
                 self._undefined(warp, f"gives up registers down to {count}", "at least")
@@ -51,18 +51,18 @@ class RegisterPool:
         self._serve()
 
     def take(self, ids: IntArray, count: int) -> None:
-        """Let strands `ids` wait until their warps have `count` registers a thread."""
-        for strand, warp in zip(ids, self._begin(ids, count), strict=True):
+        """Let splits `ids` wait until their warps have `count` registers a thread."""
+        for split, warp in zip(ids, self._begin(ids, count), strict=True):
             if self._owned[warp] > count:
                 self._undefined(warp, f"asks for {count} registers", "at most")
                 continue
             self._wanted[warp] = count
-            self._wave.stall(strand[None], self)
+            self._wave.stall(split[None], self)
         self._serve()
 
     def _begin(self, ids: IntArray, count: int) -> list[int]:
-        """Note that the warps of strands `ids` deal; return them."""
-        warps: list[int] = self._wave.strands.warp[ids].tolist()
+        """Note that the warps of splits `ids` deal; return them."""
+        warps: list[int] = self._wave.splits.warp[ids].tolist()
         for warp in warps:
             self._dealt[warp].append((count, self._wave.pc))
         return warps
@@ -82,22 +82,22 @@ class RegisterPool:
     def _serve(self) -> None:
         """Let go on, in the order of the warps, who waits for what the pools have."""
         cta = self._wave.geometry.cta
-        for strand in self._wave.stalled(self):
-            warp = int(self._wave.strands.warp[strand])
+        for split in self._wave.stalled(self):
+            warp = int(self._wave.splits.warp[split])
             count = self._wanted[warp]
             missing = self._missing(warp, count)
             if missing > self._free[cta[warp]]:
                 continue
             self._free[cta[warp]] -= missing
             self._owned[warp] = count
-            self._wave.resume(strand[None])
+            self._wave.resume(split[None])
 
     def _missing(self, warp: int, count: int) -> int:
         return int(count - self._owned[warp]) * WARP
 
-    def describe(self, strand: int) -> str:
-        """Return what a waiting strand lacks, with what the pool of its CTA has and the warps own."""
-        cta, warp = self._wave.geometry.cta, int(self._wave.strands.warp[strand])
+    def describe(self, split: int) -> str:
+        """Return what a waiting split lacks, with what the pool of its CTA has and the warps own."""
+        cta, warp = self._wave.geometry.cta, int(self._wave.splits.warp[split])
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
         shares = [f"{np.count_nonzero(owned == each)} warps of {each} a thread" for each in np.unique(owned).tolist()]
@@ -109,7 +109,7 @@ class RegisterPool:
 
     def finish(self) -> None:
         """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
-        if len(self._wave.strands.alive()):
+        if len(self._wave.splits.alive()):
             return  # a deadlock, which says more
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()

@@ -36,7 +36,7 @@ class RemoteStores:
     values: list[Array]
     update: Update | None
     group: GroupKind | None = None
-    ticket: int = 0
+    item_id: int = 0
 
     def __len__(self) -> int:
         """Return how many stores have not landed."""
@@ -72,4 +72,4 @@ class RemoteStores:
         self.targets, self.barriers = self.targets[keep], self.barriers[keep]
         self.values = [value[keep] for value in self.values]
         for barrier in barriers.tolist():
-            self.wave.mbarriers.complete(barrier, size, self.pc, self.ticket)
+            self.wave.mbarriers.complete(barrier, size, self.pc, self.item_id)

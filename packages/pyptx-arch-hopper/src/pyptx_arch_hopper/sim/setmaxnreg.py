@@ -31,7 +31,7 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
         pool = pool_of(wave)
         if pool is None:
             return following
-        wave.strands.block[group.ids] = following
+        wave.splits.block[group.ids] = following
         (pool.give if gives else pool.take)(group.ids, count)
         return None
 

@@ -25,7 +25,7 @@ class AsyncItem:
 
     `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
     them. Subclasses add arrays with an entry for each operation, and `move`. `Turn.issue` hands an item to the engine,
-    which gives it a `ticket`, by which observers hear of it.
+    which gives it a `item_id`, by which observers hear of it.
     """
 
     wave: Wave
@@ -34,7 +34,7 @@ class AsyncItem:
     lanes: NDArray[np.int64]
     group: GroupKind | None
     numbers: NDArray[np.int64]
-    ticket: int = 0
+    item_id: int = 0
 
     def __len__(self) -> int:
         """Return how many operations have not landed."""

@@ -25,6 +25,6 @@ class Stall(Protocol):
         """Whether nobody but who waits there can be the reason of a deadlock, so that it is told first."""
         ...
 
-    def describe(self, strand: int) -> str:
-        """Return what a waiting strand lacks, for the report of a deadlock; its warp is `wave.strands.warp[strand]`."""
+    def describe(self, split: int) -> str:
+        """Return what a waiting split lacks, for the report of a deadlock; its warp is `wave.splits.warp[split]`."""
         ...

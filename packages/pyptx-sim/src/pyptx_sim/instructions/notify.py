@@ -24,19 +24,19 @@ def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> No
         wave.machine.observers.waited(kind, warps, masks, groups.done[warps], groups.read[warps])
 
 
-def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
+def tell_copies(wave: Wave, copies: Copies, item_id: int) -> None:
     """Tell of copies by threads."""
     everyone = np.arange(len(copies))
     touches = [Touch("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
     if len(read):
         touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
-    tell(wave, ticket, COPY, (copies.warps, copies.lanes, copies.numbers), tuple(touches))
+    tell(wave, item_id, COPY, (copies.warps, copies.lanes, copies.numbers), tuple(touches))
 
 
 def tell(
     wave: Wave,
-    ticket: int,
+    item_id: int,
     kind: GroupKind | None,
     threads: tuple[IntArray, IntArray, IntArray],
     touches: tuple[Touch, ...],
@@ -46,6 +46,6 @@ def tell(
     """Tell of work by `threads`: their warps, lanes and groups."""
     warps, lanes, groups = threads
     work = Work(
-        ticket=ticket, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches
+        item_id=item_id, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches
     )
     wave.machine.observers.issued(work)

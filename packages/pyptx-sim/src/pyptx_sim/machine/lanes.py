@@ -137,7 +137,7 @@ def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
 
 
 def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
-    """Return the different warps of some strands in order, and for each the lanes of all its strands."""
+    """Return the different warps of some splits in order, and for each the lanes of all its splits."""
     if len(warps) < 2 or bool((warps[1:] > warps[:-1]).all()):
         return warps, masks
     found, which = np.unique(warps, return_inverse=True)

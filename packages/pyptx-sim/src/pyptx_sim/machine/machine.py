@@ -162,7 +162,7 @@ class Machine:
             self._execute(wave, self.code[index], group)
         self.steps += wave.steps
         finish(wave)
-        if len(wave.strands.alive()):
+        if len(wave.splits.alive()):
             describe_deadlock(wave, self.code)
             return False
         return True
@@ -175,8 +175,8 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _execute(self, wave: Wave, block: Block, group: Group) -> None:
-        """Execute blocks for `group` until its strands part, wait or end, or others want their turn."""
-        strands, lanes = wave.strands, group.lanes
+        """Execute blocks for `group` until its splits part, wait or end, or others want their turn."""
+        splits, lanes = wave.splits, group.lanes
         try:
             for _ in range(_CHAIN):
                 wave.steps += 1
@@ -189,13 +189,13 @@ class Machine:
                 wave.pc = block.end
                 target = block.index + 1 if block.terminator is None else block.terminator(wave, group)
                 if target is not None:
-                    strands.block[group.ids] = target
+                    splits.block[group.ids] = target
                 if polls is not None:
                     wave.part(Polling).end(polls, group)
                 if target is None:
                     break
                 block = self.code[target]
-                if not group.whole or block.converges or (block.gate is not None and strands.diverged):
+                if not group.whole or block.converges or (block.gate is not None and splits.diverged):
                     break  # of what waits elsewhere, or at the gate, the scheduler knows
         except SimulationError as error:
             error.locate(self.where(wave.pc))

@@ -10,7 +10,7 @@ from pyptx_sim.machine.asynchrony.groups import Groups
 from pyptx_sim.machine.barriers.mbarriers import Mbarriers
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.memory.spaces import BlockMemory
-from pyptx_sim.machine.scheduling.strands import State, Strands
+from pyptx_sim.machine.scheduling.warp_splits import State, WarpSplits
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
@@ -66,8 +66,8 @@ class Wave:
         "rank_base",
         "registers",
         "specials",
+        "splits",
         "steps",
-        "strands",
         "version",
         "watching",
     )
@@ -102,7 +102,7 @@ class Wave:
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
         self.registers[STACK_SLOT] = np.full((1, 1), FIRST_OFFSET + program.entry.frame_size, np.int64)
         self.partial: dict[int, Mask] = {}
-        self.strands = Strands(self.live, program.entry_block(program.entry.name))
+        self.splits = WarpSplits(self.live, program.entry_block(program.entry.name))
         self.specials = Specials(self)
         self.rank: IntArray = geometry.rank
         # What the rank of its CTA adds to a shared address.
@@ -159,11 +159,11 @@ class Wave:
             del partial[slot]
 
     def exit(self, ids: IntArray) -> None:
-        """Let strands end for ever, and their lanes with them."""
-        strands = self.strands
-        self.frames.unwind(strands, ids)
-        np.bitwise_and.at(self.live, strands.warp[ids], ~strands.mask[ids])
-        strands.end(ids)
+        """Let splits end for ever, and their lanes with them."""
+        splits = self.splits
+        self.frames.unwind(splits, ids)
+        np.bitwise_and.at(self.live, splits.warp[ids], ~splits.mask[ids])
+        splits.end(ids)
         self.exited = True
         self.progress += 1
         self.barriers.recheck()
@@ -191,28 +191,28 @@ class Wave:
         return known
 
     def stall(self, ids: IntArray, on: Stall) -> None:
-        """Let strands wait until somebody resumes them."""
+        """Let splits wait until somebody resumes them."""
         if on not in self._stalls:
             self._stalls.append(on)
-        self.strands.state[ids] = State.STALLED
-        self.strands.site[ids] = self.pc
-        self.strands.key[ids] = self._stalls.index(on)
+        self.splits.state[ids] = State.STALLED
+        self.splits.site[ids] = self.pc
+        self.splits.key[ids] = self._stalls.index(on)
 
     def stalled(self, on: Stall) -> IntArray:
-        """Return the strands that wait for something."""
+        """Return the splits that wait for something."""
         if on not in self._stalls:
             return np.zeros(0, np.int64)
-        strands = self.strands
-        return np.flatnonzero((strands.state == State.STALLED) & (strands.key == self._stalls.index(on)))
+        splits = self.splits
+        return np.flatnonzero((splits.state == State.STALLED) & (splits.key == self._stalls.index(on)))
 
     def resume(self, ids: IntArray) -> None:
-        """Let strands that have waited go on."""
-        self.strands.state[ids] = State.READY
-        self.strands.key[ids] = -1
+        """Let splits that have waited go on."""
+        self.splits.state[ids] = State.READY
+        self.splits.key[ids] = -1
         self.progress += 1
 
     def stall_at(self, key: int) -> Stall:
-        """Return what a strand with this key waits for."""
+        """Return what a split with this key waits for."""
         return self._stalls[key]
 
     def part(self, make: Callable[[Wave], T]) -> T:
@@ -223,11 +223,11 @@ class Wave:
         return cast("T", known)
 
     def lanes_of(self, ids: IntArray) -> Lanes:
-        """Return the lanes of strands `ids`, at most one for each warp, in order of warps."""
-        strands = self.strands
-        rows, mask = strands.warp[ids], strands.mask[ids]
+        """Return the lanes of splits `ids`, at most one for each warp, in order of warps."""
+        splits = self.splits
+        rows, mask = splits.warp[ids], splits.mask[ids]
         complete = bool(mask.all())
-        alone = not strands.diverged and len(ids) == len(strands.alive())
+        alone = not splits.diverged and len(ids) == len(splits.alive())
         if not alone:
             return Lanes(rows, None if complete else mask, len(ids), whole=False)
         if len(ids) == self.height:

@@ -68,11 +68,11 @@ class Flights:
     def issue(self, item: Item, now: int) -> None:
         """Note an item that the recorded warps of the present block have issued."""
         if self._strips.current:
-            self._flights[item.ticket] = _Flight(item.pc, now, self._strips.current)
+            self._flights[item.item_id] = _Flight(item.pc, now, self._strips.current)
 
     def describe(self, work: Work) -> None:
         """Learn whose operations an item is made of, and what they read and write."""
-        flight = self._flights.get(work.ticket)
+        flight = self._flights.get(work.item_id)
         if flight is None:
             return
         count = len(work.warps)
@@ -81,31 +81,32 @@ class Flights:
             what = "bytes written" if touch.writes else "bytes read"
             moved[what] += np.bincount(touch.owners, minlength=count) * touch.size
         flight.kind = work.kind
-        self._divide(work.ticket, flight, work.warps, moved)
+        self._divide(work.item_id, flight, work.warps, moved)
         for part in flight.parts.values():
             here = np.isin(work.warps, part.warps)
             part.lanes, part.groups = work.lanes[here], work.groups[here]
 
-    def follow(self, ticket: int, warps: IntArray) -> None:
+    def follow(self, item_id: int, warps: IntArray) -> None:
         """Learn whose arrivals an item is made of."""
-        flight = self._flights.get(ticket)
+        flight = self._flights.get(item_id)
         if flight is not None:
-            self._divide(ticket, flight, warps, {})
+            self._divide(item_id, flight, warps, {})
 
-    def _divide(self, ticket: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
+    def _divide(self, item_id: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
         """Make the parts of an item: one for each recorded block."""
         flight.owners = warps.copy()
         ctas = self._strips.wave.geometry.cta[warps]
         for cta in np.unique(ctas[warps < self._strips.rows]).tolist():
             here = ctas == cta
-            self._enter(ticket, flight, cta, warps[here], {name: int(each[here].sum()) for name, each in moved.items()})
+            bytes_moved = {name: int(each[here].sum()) for name, each in moved.items()}
+            self._enter(item_id, flight, cta, warps[here], bytes_moved)
 
-    def _enter(self, ticket: int, flight: _Flight, cta: int, warps: IntArray, moved: dict[str, int]) -> None:
+    def _enter(self, item_id: int, flight: _Flight, cta: int, warps: IntArray, moved: dict[str, int]) -> None:
         geometry = self._strips.wave.geometry
         issuer = flight.tracks.get(int(warps[0])) or self._strips.track(int(warps[0]), 0)
         self._strips.give_up(issuer)
         numbers = np.unique(geometry.warp[warps]).tolist()
-        details: dict[str, object] = {"ticket": ticket, "warps": ranges(numbers), "operations": len(warps)}
+        details: dict[str, object] = {"item_id": item_id, "warps": ranges(numbers), "operations": len(warps)}
         details |= {name: amount for name, amount in moved.items() if amount}
         track = self._free(geometry.first + cta, self._places.engine(flight.pc))
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
@@ -120,18 +121,18 @@ class Flights:
 
     def settle(self) -> None:
         """Give items of which nobody has told anything to the warps that executed the block."""
-        for ticket, flight in self._flights.items():
+        for item_id, flight in self._flights.items():
             if flight.owners is None and not flight.parts:
                 rows = np.array(list(flight.tracks), np.int64)
                 ctas = self._strips.wave.geometry.cta[rows]
                 for cta in np.unique(ctas).tolist():
-                    self._enter(ticket, flight, cta, rows[ctas == cta], {})
+                    self._enter(item_id, flight, cta, rows[ctas == cta], {})
 
     # --- landing ------------------------------------------------------------------------------------
 
     def land(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
         """Note that operations of an item have landed; tell whether any was recorded."""
-        flight = self._flights.get(item.ticket)
+        flight = self._flights.get(item.item_id)
         left = len(item)
         if flight is None or left == before:
             return False
@@ -146,7 +147,7 @@ class Flights:
         for cta in [cta for cta, part in flight.parts.items() if part.left == 0]:
             self._close(flight, flight.parts.pop(cta), now)
         if not left:
-            del self._flights[item.ticket]
+            del self._flights[item.item_id]
         return True
 
     def _close(self, flight: _Flight, part: _Part, now: int, *, ended: bool = True) -> None:
@@ -159,9 +160,9 @@ class Flights:
         if ended and flight.kind is not None:
             self._landed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
-    def point(self, ticket: int, now: int) -> Point | None:
+    def point(self, item_id: int, now: int) -> Point | None:
         """Return where an item is landing, None if it is not recorded."""
-        flight = self._flights.get(ticket)
+        flight = self._flights.get(item_id)
         part = next(iter(flight.parts.values()), None) if flight is not None else None
         return Point(part.track, now) if part is not None else None
 

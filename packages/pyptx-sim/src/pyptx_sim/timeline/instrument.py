@@ -79,9 +79,9 @@ class WatchedEngine(Engine):
 
     def issue(self, item: Item) -> int:
         """Take on an item, and tell of it."""
-        ticket = super().issue(item)
+        item_id = super().issue(item)
         self._recorder.issue(item)
-        return ticket
+        return item_id
 
     def _land(self, item: Item, which: Mask | None) -> None:
         before = len(item)

@@ -116,10 +116,10 @@ class Recorder(Observer):
         """Hear what an item consists of."""
         self._flights.describe(work)
 
-    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Hear whose arrivals an item consists of."""
         del kind, masks
-        self._flights.follow(ticket, warps)
+        self._flights.follow(item_id, warps)
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Hear for which groups warps have waited."""
@@ -128,9 +128,9 @@ class Recorder(Observer):
 
     # --- mbarriers ----------------------------------------------------------------------------------
 
-    def landed(self, ticket: int, place: int, phase: int) -> None:
+    def landed(self, item_id: int, place: int, phase: int) -> None:
         """Hear that work which lands tells an mbarrier."""
-        point = self._flights.point(ticket, self._now())
+        point = self._flights.point(item_id, self._now())
         if point is not None:
             causes = self._causes_of(place, phase)
             causes.landings.append(point)

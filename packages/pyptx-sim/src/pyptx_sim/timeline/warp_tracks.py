@@ -11,7 +11,7 @@ from pyptx_sim.machine.barriers.barriers import PER_CTA
 from pyptx_sim.machine.barriers.mbarriers import GIVES_UP
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.reports.deadlock import reason
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.timeline.model import Mark, Point, Span, Track
 from pyptx_sim.timeline.places import ranges
 
@@ -156,20 +156,20 @@ class Strips:
 
     def look(self, now: int) -> None:
         """Begin and end the waits that have changed since the last look."""
-        strands = self.wave.strands
-        some = strands.state != State.READY
-        some &= (strands.state != State.DEAD) & (strands.warp < self.rows)
+        splits = self.wave.splits
+        some = splits.state != State.READY
+        some &= (splits.state != State.DEAD) & (splits.warp < self.rows)
         ids = np.flatnonzero(some)
         if not len(ids) and not self._waits:
             return
-        first = strands.mask[ids].argmax(axis=1)
-        seen = np.stack([strands.warp[ids] * WARP + first, strands.state[ids], strands.key[ids], strands.site[ids]], 1)
+        first = splits.mask[ids].argmax(axis=1)
+        seen = np.stack([splits.warp[ids] * WARP + first, splits.state[ids], splits.key[ids], splits.site[ids]], 1)
         if np.array_equal(seen, self._seen):
             return
         self._seen = seen
         waiting = {self.track(*divmod(place, WARP)): (state, key, pc) for place, state, key, pc in seen.tolist()}
         gone = [track for track, wait in self._waits.items() if waiting.get(track) != wait.what]
-        told = self._tracks(strands.key == GIVES_UP) if gone else {}
+        told = self._tracks(splits.key == GIVES_UP) if gone else {}
         for track in gone:
             wait = self._waits.pop(track)
             if track in told:
@@ -181,12 +181,12 @@ class Strips:
                 self._begin_wait(track, what, now)
 
     def _tracks(self, which: Mask) -> dict[Track, int]:
-        """Return the tracks of some of the strands, with their numbers."""
-        strands = self.wave.strands
-        ids = np.flatnonzero(which & (strands.warp < self.rows))
-        first = strands.mask[ids].argmax(axis=1).tolist()
-        rows = strands.warp[ids].tolist()
-        return {self.track(row, lane): strand for row, lane, strand in zip(rows, first, ids.tolist(), strict=True)}
+        """Return the tracks of some of the splits, with their numbers."""
+        splits = self.wave.splits
+        ids = np.flatnonzero(which & (splits.warp < self.rows))
+        first = splits.mask[ids].argmax(axis=1).tolist()
+        rows = splits.warp[ids].tolist()
+        return {self.track(row, lane): split for row, lane, split in zip(rows, first, ids.tolist(), strict=True)}
 
     def _name(self, state: int, key: int, pc: int) -> str:
         if state == State.MBARRIER:
@@ -247,7 +247,7 @@ class Strips:
         """End everything at tick `now`; who still waits would have waited for ever."""
         for track in list(self._runs):
             self._close_run(track)
-        alive = self._tracks(self.wave.strands.state != State.DEAD)
+        alive = self._tracks(self.wave.splits.state != State.DEAD)
         for track in list(self._retries):
             if track in alive:
                 self._waits[track] = self._taken_back(track)

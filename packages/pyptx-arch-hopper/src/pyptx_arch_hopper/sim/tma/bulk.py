@@ -109,7 +109,7 @@ class BulkCopy:
     convert: Convert | None = None
     values: Array | None = None
     landed: bool = False
-    ticket: int = 0
+    item_id: int = 0
 
     def __len__(self) -> int:
         """Return 1, or 0 once it has landed."""
@@ -143,4 +143,4 @@ class BulkCopy:
                 target.chosen(known).store(values[known], self.update)
         self.landed = True
         for barrier in self.barriers:
-            self.wave.mbarriers.complete(barrier, self.size, self.pc, self.ticket)
+            self.wave.mbarriers.complete(barrier, self.size, self.pc, self.item_id)

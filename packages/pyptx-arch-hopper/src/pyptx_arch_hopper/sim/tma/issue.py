@@ -78,9 +78,9 @@ class Bulk:
             group=kind,
             convert=convert,
         )
-        ticket = wave.engine.issue(copy)
+        item_id = wave.engine.issue(copy)
         if wave.machine.observers.active:
-            tell_bulk(wave, copy, ticket, map_at)
+            tell_bulk(wave, copy, item_id, map_at)
 
     def _group(self) -> int:
         """Return the number of the thread's group that an operation joins now."""

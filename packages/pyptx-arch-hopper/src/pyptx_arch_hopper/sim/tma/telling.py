@@ -21,7 +21,7 @@ _PIECE = 16  # bytes: swizzles move nothing smaller, but for one
 _WORD = 4
 
 
-def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None) -> None:
+def tell_bulk(wave: Wave, copy: BulkCopy, item_id: int, map_at: int | None = None) -> None:
     """Tell of a bulk copy; each of its targets has an mbarrier, if any has. `map_at`: its map in global memory."""
     observers = wave.machine.observers
     one = np.array([copy.warp])
@@ -37,7 +37,7 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None
     touches = tuple(touch for touch in touches if len(touch.offsets))
     if map_at is not None:
         touches += (_map_touch(map_at, copy.barriers[0] if copy.barriers else None),)
-    tell(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=ASYNC)
+    tell(wave, item_id, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=ASYNC)
 
 
 def _map_touch(at: int, barrier: int | None) -> Touch:

@@ -105,9 +105,9 @@ def _product(operands: Operands, product: WarpgroupProduct) -> Action:
             metadata=None if read_metadata is None else issuers.threads(read_metadata(wave, lanes)),
             adds=adds,
         )
-        ticket = wave.engine.issue(products)
+        item_id = wave.engine.issue(products)
         if wave.machine.observers.active:
-            _tell(wave, products, ticket)
+            _tell(wave, products, item_id)
 
     return step
 
@@ -247,7 +247,7 @@ def _check_written(wave: Wave, memory: SharedMemory, found: list[tuple[SharedMat
     )
 
 
-def _tell(wave: Wave, products: Products, ticket: int) -> None:
+def _tell(wave: Wave, products: Products, item_id: int) -> None:
     """Tell of the matrices that products read."""
     touches: list[Touch] = []
     for matrices, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
@@ -260,7 +260,7 @@ def _tell(wave: Wave, products: Products, ticket: int) -> None:
             Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, swizzle=swizzle)
         )
     lanes = np.zeros(len(products), np.int64)
-    tell(wave, ticket, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=ASYNC)
+    tell(wave, item_id, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=ASYNC)
 
 
 # --- the order of registers ---------------------------------------------------------------------

@@ -68,7 +68,7 @@ class Products:
     metadata: Array | None
     adds: Mask
     group: GroupKind | None = WGMMA
-    ticket: int = 0
+    item_id: int = 0
 
     def __len__(self) -> int:
         """Return how many products have not landed."""
@@ -103,7 +103,7 @@ class Products:
         def theirs(item: Item) -> Mask | None:
             return np.isin(item.warpgroups, groups) if isinstance(item, Products) and len(item) else None
 
-        self.wave.engine.land_before(self.ticket, theirs)
+        self.wave.engine.land_before(self.item_id, theirs)
         c = bank.sums(groups) if adds.any() else np.zeros((1, 1, 1), f"<u{product.d.bits // 8}")
         addend = self.plan.widen[0](c)
         if not adds.all():

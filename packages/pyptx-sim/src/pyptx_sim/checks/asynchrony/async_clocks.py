@@ -79,11 +79,11 @@ class AsyncClocks:
         self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
         self._of_barriers: dict[int, int] = {}
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
-        self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last ticket, and what it got
+        self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
         self._issuers: dict[GroupKind, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
-        self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
-        self._following: dict[int, list[_Followed]] = {}  # by ticket
+        self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
+        self._following: dict[int, list[_Followed]] = {}  # by item_id
         # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
         self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
@@ -128,17 +128,17 @@ class AsyncClocks:
             return agents, self._now[agents]
         kind = work.kind or BULK
         owner: Owner = kind, kind.reads and not touch.writes
-        ticket, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
-        if ticket != work.ticket:  # else it has: reads and writes of one cp.async are one agent's
+        item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
+        if item_id != work.item_id:  # else it has: reads and writes of one cp.async are one agent's
             agents, times = self._grouped(work, owner)
-            self._entered[owner] = work.ticket, agents, times
+            self._entered[owner] = work.item_id, agents, times
         return agents, times
 
     def _told(self, work: Work, column: int) -> int:
         waiting = self._landing.setdefault(column, [])
-        if not any(ticket == work.ticket for ticket, _ in waiting):
+        if not any(item_id == work.item_id for item_id, _ in waiting):
             self._now[column] += 1
-            waiting.append((work.ticket, int(self._now[column])))
+            waiting.append((work.item_id, int(self._now[column])))
         return column
 
     def _grouped(self, work: Work, owner: Owner) -> tuple[Offsets, NDArray[np.int32]]:
@@ -194,9 +194,9 @@ class AsyncClocks:
                 learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
         self._clocks.learn_of(warps, learns, columns, clocks)
 
-    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""
-        following = self._following[ticket] = []
+        following = self._following[item_id] = []
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             column = self._column((kind, False), warp)
             others = (self._issuers_of(kind)[warp] & ~mask).any()
@@ -220,13 +220,13 @@ class AsyncClocks:
         """Return what a warp last saw at any mbarrier."""
         return self._latest.get(warp)
 
-    def landed(self, ticket: int, place: int, phase: int) -> None:
+    def landed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
-        following = self._following.get(ticket)
+        following = self._following.get(item_id)
         if following is None:
             column = self._barrier(place)
             waiting = self._landing.get(column, [])
-            self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
+            self._landing[column] = waiting = [entry for entry in waiting if entry[0] != item_id]
             # Of work on one barrier, what landed out of order counts once all before it has landed.
             told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:

@@ -133,13 +133,13 @@ class RaceChecker(Observer):
         self._swizzles.issued(work, self._accesses.shadow("shared"))
         self._work.issue(work)
 
-    def follows(self, kind: GroupKind, ticket: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note arrivals that tell of earlier work."""
-        self._work.agents.follows(kind, ticket, warps, masks)
+        self._work.agents.follows(kind, item_id, warps, masks)
 
-    def landed(self, ticket: int, place: int, phase: int) -> None:
+    def landed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
-        self._work.agents.landed(ticket, place, phase)
+        self._work.agents.landed(item_id, place, phase)
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""

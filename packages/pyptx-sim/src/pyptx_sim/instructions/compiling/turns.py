@@ -189,7 +189,7 @@ class Turn:
         self.wave.engine.issue(item)
         if self.observed:
             self.wave.machine.observers.issued(
-                Work(item.ticket, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, tuple(touches))
+                Work(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, tuple(touches))
             )
 
     def commit(self, kind: GroupKind) -> None:
@@ -268,14 +268,14 @@ def ending(run: Callable[[Turn], Stall | None], following: int, *, together: boo
     """
 
     def end(wave: Wave, group: Group) -> None:
-        strands = wave.strands
-        strands.block[group.ids] = following
-        for strand in group.ids:
-            lanes = Lanes(strands.warp[strand][None], strands.mask[strand][None], 1, whole=False)
+        splits = wave.splits
+        splits.block[group.ids] = following
+        for split in group.ids:
+            lanes = Lanes(splits.warp[split][None], splits.mask[split][None], 1, whole=False)
             stall = run(Turn(wave, lanes))
             if stall is not None:
-                strands.block[strand] = following - 1
-                wave.stall(strand[None], stall)
+                splits.block[split] = following - 1
+                wave.stall(split[None], stall)
             elif together and wave.machine.observers.active:
                 wave.machine.observers.warp_sync(*lanes.by_warp(), wave.pc)
 

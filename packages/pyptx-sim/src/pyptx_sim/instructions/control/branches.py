@@ -68,17 +68,17 @@ def compile_bra(operands: Operands, following: int) -> Terminator:
 
 
 def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, int]) -> None:
-    """Send the lanes `goes` of each strand to the first block and the lanes `stays` to the second."""
-    strands, ids = wave.strands, group.ids
+    """Send the lanes `goes` of each split to the first block and the lanes `stays` to the second."""
+    splits, ids = wave.splits, group.ids
     if group.lanes.rows is None and len(ids) != group.lanes.height:
-        rows = strands.warp[ids]
+        rows = splits.warp[ids]
         goes, stays = goes[rows], stays[rows]
     taken, following = blocks
     some, rest = goes.any(axis=1), stays.any(axis=1)
-    strands.block[ids] = np.where(some, taken, following)
+    splits.block[ids] = np.where(some, taken, following)
     both = some & rest
     if both.any():
-        strands.split(ids[both], stays[both], following)
+        splits.divide(ids[both], stays[both], following)
 
 
 def compile_brx(operands: Operands, following: int) -> Terminator:
@@ -101,17 +101,17 @@ def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
     targets = np.unique(pick(blocks, *lanes.active)).tolist()
     if len(targets) == 1:
         return int(targets[0])
-    strands, ids = wave.strands, group.ids
+    splits, ids = wave.splits, group.ids
     everywhere = np.broadcast_to(blocks, (lanes.height, WARP))
     if lanes.rows is None and len(ids) != lanes.height:
-        everywhere = everywhere[strands.warp[ids]]
+        everywhere = everywhere[splits.warp[ids]]
     for target in targets:
-        going = strands.mask[ids] & (everywhere == target)
-        all_go = (going == strands.mask[ids]).all(axis=1)
-        strands.block[ids[all_go]] = target
+        going = splits.mask[ids] & (everywhere == target)
+        all_go = (going == splits.mask[ids]).all(axis=1)
+        splits.block[ids[all_go]] = target
         some = going.any(axis=1) & ~all_go
         if some.any():
-            strands.split(ids[some], going[some], target)
+            splits.divide(ids[some], going[some], target)
         ids, everywhere = ids[~all_go], everywhere[~all_go]
     return None
 
@@ -132,8 +132,8 @@ def compile_trap(operands: Operands, following: int) -> Terminator:
     del operands, following
 
     def trap(wave: Wave, group: Group) -> int | None:
-        warp = int(wave.strands.warp[group.ids[0]])
-        lane = int(wave.strands.mask[group.ids[0]].argmax())
+        warp = int(wave.splits.warp[group.ids[0]])
+        lane = int(wave.splits.mask[group.ids[0]].argmax())
         raise KernelTrap(
             f"{wave.geometry.thread_name(warp, lane)} executed trap",
             where=wave.machine.where(wave.pc),

@@ -59,7 +59,7 @@ class CallSite:
 
     def begin(self, wave: Wave, group: Group) -> int | None:
         """Pass the arguments and send the group to the callee."""
-        strands, ids, lanes = wave.strands, group.ids, group.lanes
+        splits, ids, lanes = wave.splits, group.ids, group.lanes
         saved = {slot: _saved(wave, slot) for slot in self.saved}
         caller = full_frame_base(wave)
         callee = self._callee_base(wave)
@@ -70,11 +70,11 @@ class CallSite:
             self._check_stack(wave, lanes, callee)
             self._set(wave, lanes, FRAME_SLOT, callee)
             self._set(wave, lanes, STACK_SLOT, callee + self.callee.frame_size)
-        counts = np.count_nonzero(strands.mask[ids], axis=1)
-        for parent in np.unique(strands.frame[ids]).tolist():
-            here = strands.frame[ids] == parent
+        counts = np.count_nonzero(splits.mask[ids], axis=1)
+        for parent in np.unique(splits.frame[ids]).tolist():
+            here = splits.frame[ids] == parent
             number = wave.frames.push(self, self.callee.name, parent, int(counts[here].sum()), saved)
-            strands.frame[ids[here]] = number
+            splits.frame[ids[here]] = number
         return self.entry_block
 
     def _check_stack(self, wave: Wave, lanes: Lanes, callee: IntArray) -> None:
@@ -219,7 +219,7 @@ def _missing(name: str) -> Terminator:
 
 
 def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator:
-    """Call through a register: lanes with different callees part, each strand then makes its own call."""
+    """Call through a register: lanes with different callees part, each split then makes its own call."""
     read = operands.read(callee, "u64")
     results, arguments = _lists(operands)
     sites: dict[int, CallSite] = {}
@@ -249,22 +249,22 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
 
 def _call_several(wave: Wave, group: Group, addresses: IntArray, sites: dict[int, CallSite]) -> None:
     """Part the lanes by callee, and let each part make its own call."""
-    strands, ids, lanes = wave.strands, group.ids, group.lanes
+    splits, ids, lanes = wave.splits, group.ids, group.lanes
     everywhere = np.broadcast_to(addresses, (lanes.height, WARP))
     if lanes.rows is None and len(ids) != lanes.height:
-        everywhere = everywhere[strands.warp[ids]]
+        everywhere = everywhere[splits.warp[ids]]
     for address, site in sites.items():
-        going = strands.mask[ids] & (everywhere == address)
-        whole = (going == strands.mask[ids]).all(axis=1)
+        going = splits.mask[ids] & (everywhere == address)
+        whole = (going == splits.mask[ids]).all(axis=1)
         some = going.any(axis=1) & ~whole
         callers = ids[whole]
         if some.any():
-            callers = np.concatenate([callers, strands.split(ids[some], going[some], site.entry_block)])
+            callers = np.concatenate([callers, splits.divide(ids[some], going[some], site.entry_block)])
         ids, everywhere = ids[~whole], everywhere[~whole]
         if len(callers):
             part = Group(callers, wave.lanes_of(callers), whole=False)
             site.begin(wave, part)
-            strands.block[callers] = site.entry_block
+            splits.block[callers] = site.entry_block
 
 
 def compile_ret(operands: Operands, following: int) -> Terminator:
@@ -272,20 +272,20 @@ def compile_ret(operands: Operands, following: int) -> Terminator:
     del operands, following
 
     def leave(wave: Wave, group: Group) -> int | None:
-        strands, ids = wave.strands, group.ids
-        frames = np.unique(strands.frame[ids]).tolist()
+        splits, ids = wave.splits, group.ids
+        frames = np.unique(splits.frame[ids]).tolist()
         if frames == [ROOT]:
             wave.exit(ids)
             return None
         if len(frames) == 1:
             return _return(wave, ids, group.lanes, frames[0])
         for number in frames:
-            chosen = ids[strands.frame[ids] == number]
+            chosen = ids[splits.frame[ids] == number]
             if number == ROOT:
                 wave.exit(chosen)
             else:
                 lanes = wave.lanes_of(chosen)
-                strands.block[chosen] = _return(wave, chosen, lanes, number)
+                splits.block[chosen] = _return(wave, chosen, lanes, number)
         return None
 
     return leave
@@ -294,6 +294,6 @@ def compile_ret(operands: Operands, following: int) -> Terminator:
 def _return(wave: Wave, ids: IntArray, lanes: Lanes, number: int) -> int:
     frame = wave.frames[number]
     frame.call.finish(wave, lanes, frame)
-    wave.strands.frame[ids] = frame.parent
-    wave.frames.leave(number, int(np.count_nonzero(wave.strands.mask[ids])))
+    wave.splits.frame[ids] = frame.parent
+    wave.frames.leave(number, int(np.count_nonzero(wave.splits.mask[ids])))
     return frame.call.return_block

@@ -102,9 +102,9 @@ class _Pieces:
             targets=threads.offsets,
             used=counts,
         )
-        ticket = wave.engine.issue(copies)
+        item_id = wave.engine.issue(copies)
         if wave.machine.observers.active:
-            tell_copies(wave, copies, ticket)
+            tell_copies(wave, copies, item_id)
 
     def _sound(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, counts: IntArray | None) -> Mask:
         """Return which threads read soundly, each the first `counts` bytes of its source; none reads no byte at all."""
@@ -149,10 +149,10 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
         follows=kind,
         barriers=threads.offsets,
     )
-    ticket = wave.engine.issue(arrivals)
+    item_id = wave.engine.issue(arrivals)
     wave.groups_of(kind).tell(threads.warps, threads.columns)
     if wave.machine.observers.active:
-        wave.machine.observers.follows(kind, ticket, *by_warp(threads.warps, threads.columns))
+        wave.machine.observers.follows(kind, item_id, *by_warp(threads.warps, threads.columns))
 
 
 def commit(kind: GroupKind) -> Action:

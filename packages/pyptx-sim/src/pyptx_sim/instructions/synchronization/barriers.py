@@ -46,25 +46,25 @@ def _numbers(operands: Operands, given: tuple[Operand, ...]) -> tuple[Reader, Re
     return operands.read(given[0], "u32"), operands.read(given[1], "u32") if len(given) > 1 else None
 
 
-def _per_strand(wave: Wave, group: Group, values: Array) -> IntArray:
-    """Return one value for each strand of the group: that of its first active lane."""
+def _per_split(wave: Wave, group: Group, values: Array) -> IntArray:
+    """Return one value for each split of the group: that of its first active lane."""
     if values.shape == (1, 1):
         return np.full(len(group.ids), int(values[0, 0]), np.int64)
-    strands, ids = wave.strands, group.ids
-    first = strands.mask[ids].argmax(axis=1)
-    rows = np.arange(len(ids)) if group.lanes.rows is not None else strands.warp[ids]
+    splits, ids = wave.splits, group.ids
+    first = splits.mask[ids].argmax(axis=1)
+    rows = np.arange(len(ids)) if group.lanes.rows is not None else splits.warp[ids]
     return pick(values, rows, first).astype(np.int64)
 
 
 def _named(wave: Wave, group: Group, names: Reader, counts: Reader | None) -> tuple[IntArray, IntArray | None]:
-    numbers = _per_strand(wave, group, names(wave, group.lanes))
+    numbers = _per_split(wave, group, names(wave, group.lanes))
     if (numbers >= PER_CTA).any():
         raise SimulationError(
             f"barrier {int(numbers.max())} does not exist",
             where=wave.machine.where(wave.pc),
             hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
         )
-    needed = None if counts is None else _per_strand(wave, group, counts(wave, group.lanes))
+    needed = None if counts is None else _per_split(wave, group, counts(wave, group.lanes))
     if needed is not None and (needed % WARP).any():
         raise SimulationError(
             f"a barrier for {int(needed.max())} threads",
@@ -79,12 +79,12 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
         numbers, needed = _named(wave, group, names, counts)
         if counts is None and _everybody_meets(wave, group, numbers):
             if wave.machine.observers.active:
-                warps = wave.strands.warp[group.ids]
-                masks = wave.strands.mask[group.ids]
+                warps = wave.splits.warp[group.ids]
+                masks = wave.splits.mask[group.ids]
                 wave.machine.observers.barriers(warps, masks, wave.geometry.cta[warps], wave.pc)
             wave.progress += 1
             return following
-        wave.strands.block[group.ids] = following
+        wave.splits.block[group.ids] = following
         wave.barriers.wait(group.ids, numbers, needed, None)
         return None
 
@@ -100,7 +100,7 @@ def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
 def _arriving(names: Reader, counts: Reader | None, following: int) -> Terminator:
     def arrive(wave: Wave, group: Group) -> int | None:
         numbers, needed = _named(wave, group, names, counts)
-        wave.strands.block[group.ids] = following
+        wave.splits.block[group.ids] = following
         wave.barriers.arrive(group.ids, numbers, needed)
         return None
 
@@ -137,8 +137,8 @@ def _reducing(operands: Operands, following: int) -> Terminator:
         lanes = group.lanes
         values = np.broadcast_to(held(wave, lanes), (lanes.height, WARP))
         if lanes.rows is None and len(group.ids) != lanes.height:
-            values = values[wave.strands.warp[group.ids]]
-        wave.strands.block[group.ids] = following
+            values = values[wave.splits.warp[group.ids]]
+        wave.splits.block[group.ids] = following
         wave.barriers.reductions[pc] = reduction
         wave.barriers.wait(group.ids, numbers, needed, values)
         return None

@@ -149,7 +149,7 @@ def _check_layout(operands: Operands) -> Action:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Test for a phase's completion; a strand that is told "not yet" parks first, as `try_wait` may."""
+    """Test for a phase's completion; a split that is told "not yet" parks first, as `try_wait` may."""
     _refuse_newer(operands)
     destination, address, phase = operands.operands[:3]  # a time limit may follow
     parity = "parity" in operands.opcode
@@ -205,14 +205,14 @@ class _Waiting:
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
-        """Answer the strands that find anything complete, or that have waited long enough; park the others.
+        """Answer the splits that find anything complete, or that have waited long enough; park the others.
 
         Where work lands late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
         """
         done = lanes.full_mask.copy()
         parked: dict[int, int] = {}  # a warp, and the barrier it waits for
-        strands = wave.strands
-        giving_up = set(strands.warp[group.ids[strands.key[group.ids] == GIVES_UP]].tolist())
+        splits = wave.splits
+        giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
         first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
         for part, threads in in_shared(wave, lanes, self._find, ACCESS, "the mbarrier"):
             answers = self._answers(wave, part, threads)
@@ -225,7 +225,7 @@ class _Waiting:
             )  # the first wins
             places = [(warp, asked[warp]) for warp in failing.tolist()]
             parked.update(place for place in places if not first_asked(*place))
-        strands.key[group.ids] = -1
+        splits.key[group.ids] = -1
         return self._go_on(wave, group, lanes, done, parked)
 
     def _answers(self, wave: Wave, lanes: Lanes, threads: Threads) -> Mask:
@@ -260,14 +260,14 @@ class _Waiting:
         if not parked:
             self._write(wave, lanes, done)
             return self._following
-        strands, ids = wave.strands, group.ids
-        waits = np.isin(strands.warp[ids], list(parked))
+        splits, ids = wave.splits, group.ids
+        waits = np.isin(splits.warp[ids], list(parked))
         going = lanes.narrowed(~np.isin(lanes.row_numbers(), list(parked))[:, None])
         if going is not None:
             self._write(wave, going, done)
-        strands.block[ids[~waits]] = self._following
+        splits.block[ids[~waits]] = self._following
         parking = ids[waits]
-        keys: IntArray = np.array([parked[warp] for warp in strands.warp[parking].tolist()], np.int64)
+        keys: IntArray = np.array([parked[warp] for warp in splits.warp[parking].tolist()], np.int64)
         wave.mbarriers.park(parking, keys)
         return None
 

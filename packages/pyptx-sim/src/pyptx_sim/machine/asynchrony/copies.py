@@ -64,6 +64,6 @@ class Arrivals(AsyncItem):
                 return None
             return item.issued_by(self.warps, self.lanes)
 
-        self.wave.engine.land_before(self.ticket, theirs)
+        self.wave.engine.land_before(self.item_id, theirs)
         for barrier, count in zip(*np.unique(self.barriers, return_counts=True), strict=True):
-            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, ticket=self.ticket)
+            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, item_id=self.item_id)

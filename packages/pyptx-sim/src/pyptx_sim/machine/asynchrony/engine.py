@@ -35,7 +35,7 @@ class Item(Protocol):
     """Some asynchronous operations that one instruction has issued, for one thread or for many."""
 
     pc: int
-    ticket: int
+    item_id: int
     group: GroupKind | None
     """Whose groups it belongs to; None if an mbarrier tells of its completion."""
 
@@ -63,7 +63,7 @@ class Item(Protocol):
 class Engine:
     """The asynchronous work of one wave."""
 
-    __slots__ = ("_hear", "_items", "_random", "_tickets", "_timing", "_wave", "busy")
+    __slots__ = ("_hear", "_issued", "_items", "_random", "_timing", "_wave", "busy")
 
     def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
         """Begin with nothing to do."""
@@ -72,7 +72,7 @@ class Engine:
         self._items: list[Item] = []
         self._hear: list[Callable[[], None]] = []
         self.busy = False
-        self._tickets = 0
+        self._issued = 0
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
@@ -84,12 +84,12 @@ class Engine:
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
-        """Take on an item; return the ticket that names it."""
+        """Take on an item; return the item_id that names it."""
         self._items.append(item)
         self.busy = True
-        self._tickets += 1
-        item.ticket = self._tickets
-        return self._tickets
+        self._issued += 1
+        item.item_id = self._issued
+        return self._issued
 
     def turn(self) -> None:
         """Let land what the schedule lets land now."""
@@ -130,10 +130,10 @@ class Engine:
         if touched:
             self._clean()
 
-    def land_before(self, ticket: int, lands: Callable[[Item], Mask | None]) -> None:
-        """Let land those operations of items before that with `ticket` that `lands` picks (None: none of them)."""
+    def land_before(self, item_id: int, lands: Callable[[Item], Mask | None]) -> None:
+        """Let land those operations of items before that with `item_id` that `lands` picks (None: none of them)."""
         for earlier in self._items:
-            if earlier.ticket >= ticket:
+            if earlier.item_id >= item_id:
                 break
             which = lands(earlier)
             if which is not None and which.any():

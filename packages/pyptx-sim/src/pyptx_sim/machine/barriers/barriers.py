@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP, Lanes
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -53,21 +53,21 @@ class Barriers:
 
     def idle(self) -> bool:
         """Tell whether nobody has arrived anywhere."""
-        return not self._came and not (self._wave.strands.state == State.BARRIER).any()
+        return not self._came and not (self._wave.splits.state == State.BARRIER).any()
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
-        """Return the barriers of strands `ids` with numbers `names`."""
-        keys: IntArray = self._wave.geometry.cta[self._wave.strands.warp[ids]] * PER_CTA + names
+        """Return the barriers of splits `ids` with numbers `names`."""
+        keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
     def _weights(self, ids: IntArray) -> IntArray:
-        strands = self._wave.strands
-        dead = WARP - np.count_nonzero(self._wave.live[strands.warp[ids]], axis=1)
-        weights: IntArray = np.count_nonzero(strands.mask[ids], axis=1) + dead
+        splits = self._wave.splits
+        dead = WARP - np.count_nonzero(self._wave.live[splits.warp[ids]], axis=1)
+        weights: IntArray = np.count_nonzero(splits.mask[ids], axis=1) + dead
         return weights
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
-        """Count strands `ids` as arrived; they go on."""
+        """Count splits `ids` as arrived; they go on."""
         keys = self.keys(ids, names)
         np.add.at(self._arrivals, keys, self._weights(ids))
         self._expect(keys, counts)
@@ -75,25 +75,25 @@ class Barriers:
         observers = self._wave.machine.observers
         if observers.active:
             for key in np.unique(keys).tolist():
-                arrived = self._wave.strands.lanes(ids[keys == key])
+                arrived = self._wave.splits.lanes(ids[keys == key])
                 observers.signal(-_NAMED - key, int(self._rounds[key]), *arrived, self._wave.pc, scope="cta")
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
-        """Let strands `ids` wait; whoever completes a barrier releases all who wait there."""
-        strands, keys = self._wave.strands, self.keys(ids, names)
-        strands.state[ids] = State.BARRIER
-        strands.key[ids] = keys
-        strands.site[ids] = self._wave.pc
+        """Let splits `ids` wait; whoever completes a barrier releases all who wait there."""
+        splits, keys = self._wave.splits, self.keys(ids, names)
+        splits.state[ids] = State.BARRIER
+        splits.key[ids] = keys
+        splits.site[ids] = self._wave.pc
         if values is not None:
-            strands.value[ids] = values
+            splits.value[ids] = values
         self._expect(keys, counts)
         self.recheck()
 
     def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
         """Note who has arrived and does not wait; report who has done so before in this round."""
-        strands, pc = self._wave.strands, self._wave.pc
-        for key, warp, mask in zip(keys.tolist(), strands.warp[ids].tolist(), strands.mask[ids], strict=True):
+        splits, pc = self._wave.splits, self._wave.pc
+        for key, warp, mask in zip(keys.tolist(), splits.warp[ids].tolist(), splits.mask[ids], strict=True):
             known = self._came.setdefault(key, {})
             before = known.get(warp)
             if before is not None and (before & mask).any() and self._wave.machine.checked:
@@ -125,12 +125,12 @@ class Barriers:
                 )
 
     def recheck(self) -> None:
-        """Release the strands of every barrier that is complete."""
-        strands = self._wave.strands
-        waiting = np.flatnonzero(strands.state == State.BARRIER)
+        """Release the splits of every barrier that is complete."""
+        splits = self._wave.splits
+        waiting = np.flatnonzero(splits.state == State.BARRIER)
         if not len(waiting):
             return
-        keys = strands.key[waiting]
+        keys = splits.key[waiting]
         present = self._present(waiting, keys)
         need = self._required()
         complete = (present >= need)[keys]
@@ -149,8 +149,8 @@ class Barriers:
 
     def _release(self, ids: IntArray, keys: IntArray) -> None:
         wave = self._wave
-        strands = wave.strands
-        sites = strands.site[ids]
+        splits = wave.splits
+        sites = splits.site[ids]
         self._tell_observers(ids, keys, int(sites[0]))
         self._check_divergence(ids, keys, sites)
         for site in np.unique(sites).tolist():
@@ -163,28 +163,28 @@ class Barriers:
         for key in keys.tolist():
             self._need_at.pop(key, None)
             self._came.pop(key, None)
-        strands.state[ids] = State.READY
-        strands.key[ids] = -1
+        splits.state[ids] = State.READY
+        splits.key[ids] = -1
         wave.progress += 1
 
     def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
         """Tell of each barrier by itself: who waits learns what those did who only arrived."""
-        observers, strands = self._wave.machine.observers, self._wave.strands
+        observers, splits = self._wave.machine.observers, self._wave.splits
         if not observers.active:
             return
         for key in self._came.keys() & set(keys.tolist()):
-            waiting = strands.lanes(ids[keys == key])
+            waiting = splits.lanes(ids[keys == key])
             observers.acquire(-_NAMED - key, int(self._rounds[key]), *waiting, pc, scope="cta")
-        observers.barriers(strands.warp[ids], strands.mask[ids], keys, pc)
+        observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
-        strands = self._wave.strands
-        held = np.count_nonzero(strands.value[ids] & strands.mask[ids], axis=1)
+        splits = self._wave.splits
+        held = np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1)
         counts = np.bincount(keys, weights=held, minlength=len(self._arrivals)).astype(np.int64)
-        present = np.count_nonzero(strands.mask[ids], axis=1)
+        present = np.count_nonzero(splits.mask[ids], axis=1)
         totals = np.bincount(keys, weights=present, minlength=len(self._arrivals)).astype(np.int64)
         chosen = ids[here]
-        lanes = Lanes(strands.warp[chosen], strands.mask[chosen], len(chosen), whole=False)
+        lanes = Lanes(splits.warp[chosen], splits.mask[chosen], len(chosen), whole=False)
         reduction.finish(self._wave, lanes, counts[keys[here]], totals[keys[here]])
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
@@ -192,9 +192,9 @@ class Barriers:
         wave = self._wave
         if not wave.machine.checked:
             return
-        self._check_sites(wave.strands.warp[ids], keys, sites)
+        self._check_sites(wave.splits.warp[ids], keys, sites)
         whole = self._need[keys] == 0
-        warps = wave.strands.warp[ids]
+        warps = wave.splits.warp[ids]
         ctas = np.unique(wave.geometry.cta[warps[whole]])
         threads = wave.geometry.threads
         gone = threads & ~wave.live & np.isin(wave.geometry.cta, ctas)[:, None]
@@ -227,11 +227,11 @@ class Barriers:
                     hint="let all lanes of a warp execute the same barrier instruction",
                 )
 
-    def describe(self, strand: int) -> str:
-        """Return what a waiting strand waits for, with the arrivals that its barrier has and needs."""
-        strands = self._wave.strands
-        key = int(strands.key[strand])
-        waiting = np.flatnonzero(strands.state == State.BARRIER)
-        present = int(self._present(waiting, strands.key[waiting])[key])
+    def describe(self, split: int) -> str:
+        """Return what a waiting split waits for, with the arrivals that its barrier has and needs."""
+        splits = self._wave.splits
+        key = int(splits.key[split])
+        waiting = np.flatnonzero(splits.state == State.BARRIER)
+        present = int(self._present(waiting, splits.key[waiting])[key])
         need = int(self._required()[key])
         return f"barrier {key % PER_CTA}: {present} of {need} threads arrived"

@@ -14,7 +14,7 @@ import numpy as np
 from pyptx_sim.errors import BarrierFault
 from pyptx_sim.machine.barriers.mbarrier_object import LIMIT, Mbarrier
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
 
-# A parked strand is let go with "not yet" after so many steps, as hardware's time limit does.
+# A parked split is let go with "not yet" after so many steps, as hardware's time limit does.
 _TIME_LIMIT = 512
-# `key` of a strand that tests its barrier once more and then goes on, whatever the answer.
+# `key` of a split that tests its barrier once more and then goes on, whatever the answer.
 GIVES_UP = -3
 
 
@@ -50,7 +50,7 @@ class Wait:
 class Mbarriers:
     """All mbarriers of a wave.
 
-    `parked` counts the strands that wait; `waits` holds for a warp what it waits for. `in_vain` counts how often all
+    `parked` counts the splits that wait; `waits` holds for a warp what it waits for. `in_vain` counts how often all
     that could run was told "not yet" since something last went on.
     """
 
@@ -151,12 +151,12 @@ class Mbarriers:
         *,
         drops: bool = False,
         stays: bool = False,
-        ticket: int | None = None,
+        item_id: int | None = None,
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
         `released` names the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
-        from the next phase on. `stays`: the phase must not complete. `ticket` names the copies that arrive.
+        from the next phase on. `stays`: the phase must not complete. `item_id` names the copies that arrive.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -164,8 +164,8 @@ class Mbarriers:
         self.executed.add(pc)
         states = [0] * len(counts)
         observers = self._wave.machine.observers
-        if ticket is not None and observers.active:
-            observers.landed(ticket, offset, known.phase)
+        if item_id is not None and observers.active:
+            observers.landed(item_id, offset, known.phase)
         judged, told = -1, 0
         for number, count in enumerate(counts):
             if known.phase != judged:
@@ -201,13 +201,13 @@ class Mbarriers:
             self.executed.add(pc)
             self._count(offset, known, count, pc)
 
-    def complete(self, offset: int, count: int, pc: int, ticket: int | None = None) -> None:
-        """Count `count` bytes as arrived; `ticket` names the work that brought them."""
+    def complete(self, offset: int, count: int, pc: int, item_id: int | None = None) -> None:
+        """Count `count` bytes as arrived; `item_id` names the work that brought them."""
         known = self.find(offset, pc)
         if known is None:
             return
-        if ticket is not None and self._wave.machine.observers.active:
-            self._wave.machine.observers.landed(ticket, offset, known.phase)
+        if item_id is not None and self._wave.machine.observers.active:
+            self._wave.machine.observers.landed(item_id, offset, known.phase)
         self.executed.add(pc)
         known.arrivals[pc] += 1
         known.landed = (known.phase, pc)
@@ -245,8 +245,8 @@ class Mbarriers:
         wave = self._wave
         wave.progress += 1
         if self.parked:
-            strands = wave.strands
-            self._wake(np.flatnonzero((strands.state == State.MBARRIER) & (strands.key == offset)))
+            splits = wave.splits
+            self._wake(np.flatnonzero((splits.state == State.MBARRIER) & (splits.key == offset)))
 
     def _check_seen(self, offset: int, known: Mbarrier, pc: int) -> None:
         """Report an arrival behind a phase whose completion nobody has seen. Manual: "Phase of the mbarrier object"."""
@@ -325,37 +325,37 @@ class Mbarriers:
         return known.phase if known is not None else 0
 
     def park(self, ids: IntArray, offsets: IntArray) -> None:
-        """Let strands wait until the phase of their barrier completes, or time is up."""
-        strands = self._wave.strands
-        strands.state[ids] = State.MBARRIER
-        strands.key[ids] = offsets
-        strands.site[ids] = self._wave.pc
+        """Let splits wait until the phase of their barrier completes, or time is up."""
+        splits = self._wave.splits
+        splits.state[ids] = State.MBARRIER
+        splits.key[ids] = offsets
+        splits.site[ids] = self._wave.pc
         self.parked += len(ids)
 
     def _wake(self, ids: IntArray) -> None:
-        strands = self._wave.strands
-        strands.state[ids] = State.READY
-        strands.key[ids] = -1
+        splits = self._wave.splits
+        splits.state[ids] = State.READY
+        splits.key[ids] = -1
         self.parked -= len(ids)
 
     def waiting(self) -> IntArray:
-        """Return the strands that are parked."""
-        return np.flatnonzero(self._wave.strands.state == State.MBARRIER)
+        """Return the splits that are parked."""
+        return np.flatnonzero(self._wave.splits.state == State.MBARRIER)
 
     def awaited(self) -> set[int]:
-        """Return the barriers that parked strands wait for."""
-        return set(self._wave.strands.key[self.waiting()].tolist()) if self.parked else set()
+        """Return the barriers that parked splits wait for."""
+        return set(self._wave.splits.key[self.waiting()].tolist()) if self.parked else set()
 
     def let_go(self, ids: IntArray) -> bool:
-        """Let parked strands go on with "not yet"; tell whether there are any."""
+        """Let parked splits go on with "not yet"; tell whether there are any."""
         self._wake(ids)
-        self._wave.strands.key[ids] = GIVES_UP
+        self._wave.splits.key[ids] = GIVES_UP
         return bool(len(ids))
 
     def let_overdue_go(self) -> None:
-        """Let strands go on that have waited for long while others ran."""
+        """Let splits go on that have waited for long while others ran."""
         waiting = self.waiting()
-        overdue = self._wave.steps - self._wave.strands.last_run[waiting] > _TIME_LIMIT
+        overdue = self._wave.steps - self._wave.splits.last_run[waiting] > _TIME_LIMIT
         self.let_go(waiting[overdue])
 
     def objects(self) -> Iterable[tuple[int, Mbarrier]]:

@@ -1,4 +1,4 @@
-"""Call frames: where strands return to, and the registers that a recursive call must bring back."""
+"""Call frames: where splits return to, and the registers that a recursive call must bring back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.scheduling.strands import Strands
+    from pyptx_sim.machine.scheduling.warp_splits import WarpSplits
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
@@ -65,7 +65,7 @@ class Frames:
         self._next = ROOT + 1
 
     def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
-        """Return the number of a frame; calls that save nothing share one, so that their strands can merge."""
+        """Return the number of a frame; calls that save nothing share one, so that their splits can merge."""
         key = (call.pc, callee, parent)
         known = self._interned.get(key)
         if known is not None and not saved:
@@ -91,11 +91,11 @@ class Frames:
         del self._frames[number]
         self._interned.pop((frame.call.pc, frame.callee, frame.parent), None)
 
-    def unwind(self, strands: Strands, ids: IntArray) -> None:
-        """Note that strands `ids` exit from within their frames."""
-        for strand in ids[strands.frame[ids] != ROOT].tolist():
-            lanes = int(np.count_nonzero(strands.mask[strand]))
-            number = int(strands.frame[strand])
+    def unwind(self, splits: WarpSplits, ids: IntArray) -> None:
+        """Note that splits `ids` exit from within their frames."""
+        for split in ids[splits.frame[ids] != ROOT].tolist():
+            lanes = int(np.count_nonzero(splits.mask[split]))
+            number = int(splits.frame[split])
             while number != ROOT:
                 parent = self._frames[number].parent
                 self.leave(number, lanes)

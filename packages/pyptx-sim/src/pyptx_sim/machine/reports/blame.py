@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.barriers.mbarrier_object import Mbarrier
     from pyptx_sim.machine.wave import Wave
 
 
-def describe_wait(wave: Wave, strand: int) -> str | None:
-    """Return which mbarrier a strand waits for and what is missing there; None if it waits for none."""
+def describe_wait(wave: Wave, split: int) -> str | None:
+    """Return which mbarrier a split waits for and what is missing there; None if it waits for none."""
     mbarriers = wave.mbarriers
-    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     if wait is None:
         return None
     name = mbarriers.name(wait.offset)
@@ -44,17 +44,17 @@ def why_early(wave: Wave, warp: int) -> str:
     )
 
 
-def guilt(wave: Wave, strand: int) -> tuple[int, int]:
-    """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
+def guilt(wave: Wave, split: int) -> tuple[int, int]:
+    """Return a key by which splits of a deadlock are sorted: first those whose wait is the likeliest reason.
 
     What only those lack who wait for it (`Stall.alone`) nobody will bring. Nothing is under way any more: bytes that
     are missing or too many, or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help
     who waits where nobody has ever arrived. Of the rest, who waits longest.
     """
     mbarriers = wave.mbarriers
-    if wave.strands.state[strand] == State.STALLED and wave.stall_at(int(wave.strands.key[strand])).alone:
+    if wave.splits.state[split] == State.STALLED and wave.stall_at(int(wave.splits.key[split])).alone:
         return -1, 0
-    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None
     if wait is None or known is None:
         return 4, 0
@@ -73,15 +73,15 @@ def _who(wave: Wave, known: Mbarrier) -> str:
     return "; ".join(parts)
 
 
-def describe_warpgroup(wave: Wave, strand: int) -> str:
-    """Return which warps of its warpgroup a strand waits for."""
-    strands, geometry = wave.strands, wave.geometry
-    warp = int(strands.warp[strand])
+def describe_warpgroup(wave: Wave, split: int) -> str:
+    """Return which warps of its warpgroup a split waits for."""
+    splits, geometry = wave.splits, wave.geometry
+    warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])
     if group < 0:
         return "waits for its warpgroup, which has fewer than four warps: give the block a multiple of 128 threads"
-    here = (strands.state == State.WARPGROUP) & (strands.block == strands.block[strand])
-    missing = sorted(set(geometry.warpgroups.warps[group].tolist()) - set(strands.warp[here].tolist()))
-    alive = set(strands.warp[strands.alive()].tolist())
+    here = (splits.state == State.WARPGROUP) & (splits.block == splits.block[split])
+    missing = sorted(set(geometry.warpgroups.warps[group].tolist()) - set(splits.warp[here].tolist()))
+    alive = set(splits.warp[splits.alive()].tolist())
     named = (f"warp {int(geometry.warp[each])}" + ("" if each in alive else ", which has exited") for each in missing)
     return f"waits for the others of its warpgroup: {'; '.join(named)}"

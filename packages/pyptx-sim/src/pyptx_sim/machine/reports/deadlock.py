@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_sim.errors import Deadlock
 from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, guilt
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +21,12 @@ _OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 
 def describe_deadlock(wave: Wave, code: Code) -> None:
     """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
-    strands = wave.strands
-    alive = sorted(strands.alive().tolist(), key=lambda strand: guilt(wave, strand))
-    lines = [_describe(wave, code, strand) for strand in alive[:_NAMED]]
+    splits = wave.splits
+    alive = sorted(splits.alive().tolist(), key=lambda split: guilt(wave, split))
+    lines = [_describe(wave, code, split) for split in alive[:_NAMED]]
     if len(alive) > _NAMED:
         lines.append(f"… and {len(alive) - _NAMED} more")
-    spinning = any(strands.state[strand] == State.READY for strand in alive)
+    spinning = any(splits.state[split] == State.READY for split in alive)
     what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
     message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
     pc = _place(wave, code, alive[0])
@@ -37,10 +37,10 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
 
 
-def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
+def _hint(wave: Wave, split: int, *, spinning: bool) -> str:
     machine = wave.machine
-    if wave.strands.state[strand] == State.STALLED:
-        hint = wave.stall_at(int(wave.strands.key[strand])).hint
+    if wave.splits.state[split] == State.STALLED:
+        hint = wave.stall_at(int(wave.splits.key[split])).hint
         if hint is not None:
             return hint
     later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
@@ -52,33 +52,33 @@ def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
     return "find who should arrive, or write what the others wait for"
 
 
-def _place(wave: Wave, code: Code, strand: int) -> int:
-    if wave.strands.state[strand] in {State.READY, State.MBARRIER}:
-        wait = wave.mbarriers.waits.get(int(wave.strands.warp[strand]))
-        return wait.pc if wait is not None else code[int(wave.strands.block[strand])].first
-    return int(wave.strands.site[strand])
+def _place(wave: Wave, code: Code, split: int) -> int:
+    if wave.splits.state[split] in {State.READY, State.MBARRIER}:
+        wait = wave.mbarriers.waits.get(int(wave.splits.warp[split]))
+        return wait.pc if wait is not None else code[int(wave.splits.block[split])].first
+    return int(wave.splits.site[split])
 
 
-def _describe(wave: Wave, code: Code, strand: int) -> str:
-    strands, program = wave.strands, wave.machine.program
-    warp = wave.geometry.warp_name(int(strands.warp[strand]))
-    lanes = int(strands.mask[strand].sum())
-    pc = _place(wave, code, strand)
+def _describe(wave: Wave, code: Code, split: int) -> str:
+    splits, program = wave.splits, wave.machine.program
+    warp = wave.geometry.warp_name(int(splits.warp[split]))
+    lanes = int(splits.mask[split].sum())
+    pc = _place(wave, code, split)
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
     origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason(wave, strand)}"
+    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason(wave, split)}"
 
 
-def reason(wave: Wave, strand: int) -> str:
-    """Return why a strand that has not ended does not go on: what it waits for, and what is missing there."""
+def reason(wave: Wave, split: int) -> str:
+    """Return why a split that has not ended does not go on: what it waits for, and what is missing there."""
     reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
-    state = State(int(wave.strands.state[strand]))
+    state = State(int(wave.splits.state[split]))
     if state == State.STALLED:
-        return wave.stall_at(int(wave.strands.key[strand])).describe(strand)
+        return wave.stall_at(int(wave.splits.key[split])).describe(split)
     if state in reasons:
-        return reasons[state](strand)
-    return describe_wait(wave, strand) or _OTHERWISE.get(state, "spins")
+        return reasons[state](split)
+    return describe_wait(wave, split) or _OTHERWISE.get(state, "spins")

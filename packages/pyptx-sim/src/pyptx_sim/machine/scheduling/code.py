@@ -19,9 +19,9 @@ Action: TypeAlias = Callable[[Wave, Lanes], None]
 
 @dataclass(slots=True)
 class Group:
-    """The strands that execute a block together: at most one for each warp, in order of warps.
+    """The splits that execute a block together: at most one for each warp, in order of warps.
 
-    `lanes` are theirs; `whole`: no other strand of the wave is ready.
+    `lanes` are theirs; `whole`: no other split of the wave is ready.
     """
 
     ids: IntArray
@@ -29,7 +29,7 @@ class Group:
     whole: bool
 
 
-# Ends a block: returns the block at which the whole group goes on, or None if it has moved the strands itself.
+# Ends a block: returns the block at which the whole group goes on, or None if it has moved the splits itself.
 Terminator: TypeAlias = Callable[[Wave, Group], "int | None"]
 
 

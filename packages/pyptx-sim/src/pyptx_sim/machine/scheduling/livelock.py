@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
@@ -22,7 +22,7 @@ _SPACING = 64
 class Watch:
     """Compares a wave with a snapshot of itself (Brent's cycle search: snapshots grow rarer).
 
-    A machine state that comes back with memory unchanged, after every ready strand has run, comes back for ever.
+    A machine state that comes back with memory unchanged, after every ready split has run, comes back for ever.
     """
 
     __slots__ = (
@@ -32,8 +32,8 @@ class Watch:
         "_progress_step",
         "_registers",
         "_spacing",
+        "_splits",
         "_step",
-        "_strands",
         "_suspect",
         "_version",
     )
@@ -41,7 +41,7 @@ class Watch:
     def __init__(self) -> None:
         """Begin without a snapshot."""
         self._registers: list[Array | None] | None = None
-        self._strands: tuple[Array, ...] = ()
+        self._splits: tuple[Array, ...] = ()
         self._block = -1
         self._step = 0
         self._next = 0
@@ -75,7 +75,7 @@ class Watch:
 
     def _snapshot(self, wave: Wave, block: int) -> None:
         self._registers = list(wave.registers)
-        self._strands = _positions(wave)
+        self._splits = _positions(wave)
         self._block = block
         self._version = wave.version
         self._step = wave.steps
@@ -83,10 +83,10 @@ class Watch:
         self._spacing *= 2
 
     def _everybody_ran(self, wave: Wave) -> bool:
-        strands = wave.strands
+        splits = wave.splits
         # Who waits at an mbarrier is told "not yet" after a while, and may then do something else.
-        able = np.isin(strands.state, (State.READY, State.MBARRIER))
-        return bool((strands.last_run[able] >= self._step).all())
+        able = np.isin(splits.state, (State.READY, State.MBARRIER))
+        return bool((splits.last_run[able] >= self._step).all())
 
     def _same(self, wave: Wave) -> bool:
         before = self._registers or []
@@ -96,13 +96,13 @@ class Watch:
             if not _equal(before[slot], value):
                 self._suspect = slot
                 return False
-        return all(_equal(old, new) for old, new in zip(self._strands, _positions(wave), strict=True))
+        return all(_equal(old, new) for old, new in zip(self._splits, _positions(wave), strict=True))
 
 
 def _positions(wave: Wave) -> tuple[Array, ...]:
-    strands = wave.strands
-    alive = strands.state != State.DEAD
-    fields = (strands.warp, strands.block, strands.state, strands.frame, strands.mask)
+    splits = wave.splits
+    alive = splits.state != State.DEAD
+    fields = (splits.warp, splits.block, splits.state, splits.frame, splits.mask)
     return tuple(field[alive] for field in fields)
 
 

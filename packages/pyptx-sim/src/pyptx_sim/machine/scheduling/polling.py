@@ -1,4 +1,4 @@
-"""Strands that poll: those that came round a loop and saw nothing new are parked until memory changes."""
+"""WarpSplits that poll: those that came round a loop and saw nothing new are parked until memory changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.scheduling.strands import AWAKE, UNNOTED
+from pyptx_sim.machine.scheduling.warp_splits import AWAKE, UNNOTED
 from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Polling:
     """The rounds of polling loops: for each lane, the memory's version and the carried registers when its round began.
 
     What a lane does in a round follows from these two. A lane is in one loop at a time, so one record is enough, and it
-    stays right when strands split and merge. Where no other strand is ready, there is nothing to gain, and no record.
+    stays right when splits split and merge. Where no other split is ready, there is nothing to gain, and no record.
     """
 
     __slots__ = ("_began", "_registers", "_wave")
@@ -36,12 +36,12 @@ class Polling:
         self._registers: dict[int, Array] = {}
 
     def begin(self, loop: PollingLoop, group: Group) -> None:
-        """Note that the strands of a group begin a round."""
-        wave, strands, ids = self._wave, self._wave.strands, group.ids
-        strands.parked[ids] = UNNOTED if group.whole else AWAKE
+        """Note that the splits of a group begin a round."""
+        wave, splits, ids = self._wave, self._wave.splits, group.ids
+        splits.parked[ids] = UNNOTED if group.whole else AWAKE
         if group.whole:
             return
-        warps, masks = strands.warp[ids], strands.mask[ids]
+        warps, masks = splits.warp[ids], splits.mask[ids]
         self._began[warps] = np.where(masks, wave.version, self._began[warps])
         for register in loop.carried:
             value = self._value(register, warps)
@@ -51,19 +51,19 @@ class Polling:
             known[warps] = np.where(masks, value, known[warps])
 
     def end(self, loop: PollingLoop, group: Group) -> None:
-        """Park those strands of a group that are back at the entry, and for whom nothing has changed in the round."""
+        """Park those splits of a group that are back at the entry, and for whom nothing has changed in the round."""
         if group.whole:
             return
-        wave, strands, ids = self._wave, self._wave.strands, group.ids
-        ids = ids[(strands.block[ids] == loop.entry) & (strands.parked[ids] == AWAKE)]
-        warps, masks = strands.warp[ids], strands.mask[ids]
+        wave, splits, ids = self._wave, self._wave.splits, group.ids
+        ids = ids[(splits.block[ids] == loop.entry) & (splits.parked[ids] == AWAKE)]
+        warps, masks = splits.warp[ids], splits.mask[ids]
         same = self._began[warps] == wave.version
         for register in loop.carried:
             same &= self._registers[register.slot][warps] == self._value(register, warps)
         unchanged = (same | ~masks).all(axis=1)
         if loop.together:
             unchanged &= (masks == wave.live[warps]).all(axis=1)
-        strands.parked[ids[unchanged]] = wave.version
+        splits.parked[ids[unchanged]] = wave.version
 
     def _value(self, register: RegisterBinding, warps: IntArray) -> Array:
         """Return the bits of a register in some warps; those of one never written are zero."""

@@ -9,35 +9,35 @@ import numpy as np
 from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import Lanes
 from pyptx_sim.machine.scheduling.code import Group
-from pyptx_sim.machine.scheduling.strands import State
+from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.scheduling.code import Code, Gate
     from pyptx_sim.machine.wave import Wave
 
-# A strand that has waited so many steps goes before the other strands of its warp, wherever it stands.
+# A split that has waited so many steps goes before the other splits of its warp, wherever it stands.
 _STARVED = 64
-# How often, in steps, to look for strands that have waited too long at an mbarrier; and, in a random order, how likely
+# How often, in steps, to look for splits that have waited too long at an mbarrier; and, in a random order, how likely
 # one is told "not yet" before its time.
 _OVERDUE = 64
 _IMPATIENT = 0.1
-# `key` of a strand that passes its gate although lanes are missing.
+# `key` of a split that passes its gate although lanes are missing.
 _PASS = -2
 
 
 class Scheduler:
-    """Schedules the strands of one wave.
+    """Schedules the splits of one wave.
 
-    Of a warp's strands the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks
-    the one with most warps goes first, plus the square of how long its strands have waited: a spinning majority
+    Of a warp's splits the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks
+    the one with most warps goes first, plus the square of how long its splits have waited: a spinning majority
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
     __slots__ = ("_code", "_next_look", "_polls", "_random", "_wave")
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
-        """Schedule the strands of `wave` on `code`."""
+        """Schedule the splits of `wave` on `code`."""
         self._wave = wave
         self._code = code
         self._next_look = 0
@@ -45,27 +45,27 @@ class Scheduler:
         self._random = random
 
     def pick(self) -> tuple[int, Group] | None:
-        """Return a block and the strands that execute it now, or None if no strand can run."""
-        strands = self._wave.strands
+        """Return a block and the splits that execute it now, or None if no split can run."""
+        splits = self._wave.splits
         while True:
             self._advance_others()
-            if strands.diverged:
-                strands.merge()
+            if splits.diverged:
+                splits.merge()
                 self._open_gates()
                 self._take_back_passes()
-            ready = strands.ready()
+            ready = splits.ready()
             if not len(ready):
                 if not self._unblock(ready):
                     return None
                 continue
             ids, block = self._choose(self._awake(ready) if self._polls else ready)
-            if strands.diverged:
+            if splits.diverged:
                 ids = self._at_gate(ids, block)
             if len(ids) and self._code[block].converges:
                 ids = self._with_warpgroups(ids, block)
             if not len(ids):
                 continue
-            strands.last_run[ids] = self._wave.steps
+            splits.last_run[ids] = self._wave.steps
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
     def _advance_others(self) -> None:
@@ -83,30 +83,30 @@ class Scheduler:
             wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
 
     def _unblock(self, ready: IntArray) -> bool:
-        """Let something go on when no strand is ready; False if nothing can."""
+        """Let something go on when no split is ready; False if nothing can."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
         if self._force_gates(ready) or engine.land_awaited(mbarriers.awaited()):
             return True
-        if bool((self._wave.strands.state == State.STALLED).any()) and engine.land_all():
+        if bool((self._wave.splits.state == State.STALLED).any()) and engine.land_all():
             return True
         mbarriers.in_vain += 1
         return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
 
     def _awake(self, ready: IntArray) -> IntArray:
-        """Return the strands that do not poll in vain; all where there are none. The others count as having run."""
-        strands = self._wave.strands
-        parked = strands.parked[ready] == self._wave.version
+        """Return the splits that do not poll in vain; all where there are none. The others count as having run."""
+        splits = self._wave.splits
+        parked = splits.parked[ready] == self._wave.version
         if not parked.any() or parked.all():
             return ready
-        strands.last_run[ready[parked]] = self._wave.steps
+        splits.last_run[ready[parked]] = self._wave.steps
         awake: IntArray = ready[~parked]
         return awake
 
     def _choose(self, ready: IntArray) -> tuple[IntArray, int]:
-        strands = self._wave.strands
-        ids = self._one_per_warp(ready) if strands.diverged else ready
-        blocks = strands.block[ids]
+        splits = self._wave.splits
+        ids = self._one_per_warp(ready) if splits.diverged else ready
+        blocks = splits.block[ids]
         if self._random is not None:
             return self._choose_randomly(ids, blocks, self._random)
         first = int(blocks[0])
@@ -114,7 +114,7 @@ class Scheduler:
             return ids, first
         found, where, counts = np.unique(blocks, return_inverse=True, return_counts=True)
         waited = np.zeros(len(found), np.int64)
-        np.maximum.at(waited, where, self._wave.steps - strands.last_run[ids])
+        np.maximum.at(waited, where, self._wave.steps - splits.last_run[ids])
         block = int(found[(counts + waited * waited).argmax()])
         return ids[blocks == block], block
 
@@ -126,124 +126,124 @@ class Scheduler:
         return (some if len(some) else there), block
 
     def _one_per_warp(self, ready: IntArray) -> IntArray:
-        strands = self._wave.strands
-        rank = strands.block[ready].copy()
-        rank[self._wave.steps - strands.last_run[ready] > _STARVED] = -1
+        splits = self._wave.splits
+        rank = splits.block[ready].copy()
+        rank[self._wave.steps - splits.last_run[ready] > _STARVED] = -1
         if self._random is not None:
             rank = self._random.permutation(len(ready))
-        order = np.lexsort((rank, strands.warp[ready]))
+        order = np.lexsort((rank, splits.warp[ready]))
         ids = ready[order]
-        warps = strands.warp[ids]
+        warps = splits.warp[ids]
         leading = np.ones(len(ids), np.bool_)
         leading[1:] = warps[1:] != warps[:-1]
         return ids[leading]
 
     # --- gates ----------------------------------------------------------------------------------
 
-    def _gate(self, strand: int) -> Gate | None:
-        return self._code[int(self._wave.strands.block[strand])].gate
+    def _gate(self, split: int) -> Gate | None:
+        return self._code[int(self._wave.splits.block[split])].gate
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
-        """Let strands that lack lanes wait at the gate in front of `block`; return those that go on."""
+        """Let splits that lack lanes wait at the gate in front of `block`; return those that go on."""
         gate = self._code[block].gate
         if gate is None:
             return ids
-        strands = self._wave.strands
-        masks = strands.mask[ids]
-        warps = strands.warp[ids]
+        splits = self._wave.splits
+        masks = splits.mask[ids]
+        warps = splits.warp[ids]
         members = gate.members(self._wave, Lanes(warps, masks, len(ids), whole=False))
-        lacking = (members & self._wave.live[warps] & ~masks).any(axis=1) & (strands.key[ids] != _PASS)
+        lacking = (members & self._wave.live[warps] & ~masks).any(axis=1) & (splits.key[ids] != _PASS)
         waiting = ids[lacking]
-        strands.state[waiting] = State.GATE
-        strands.site[waiting] = self._code[block].first
-        strands.value[waiting] = members[lacking]
-        strands.key[ids] = -1
+        splits.state[waiting] = State.GATE
+        splits.site[waiting] = self._code[block].first
+        splits.value[waiting] = members[lacking]
+        splits.key[ids] = -1
         passing: IntArray = ids[~lacking]
         return passing
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
-        """Let strands wait in front of `block` until their warpgroup is there; return all strands of those that are."""
-        strands, groups = self._wave.strands, self._wave.geometry.warpgroups
-        strands.state[ids] = State.WARPGROUP
-        strands.site[ids] = self._code[block].first
-        here = np.flatnonzero((strands.state == State.WARPGROUP) & (strands.block == block))
-        found = groups.of[strands.warp[here]]
+        """Let splits wait in front of `block` until their warpgroup is there; return all splits of those that are."""
+        splits, groups = self._wave.splits, self._wave.geometry.warpgroups
+        splits.state[ids] = State.WARPGROUP
+        splits.site[ids] = self._code[block].first
+        here = np.flatnonzero((splits.state == State.WARPGROUP) & (splits.block == block))
+        found = groups.of[splits.warp[here]]
         present = np.bincount(found[found >= 0], minlength=groups.count)
         complete: IntArray = here[(found >= 0) & (present[found] == WARPGROUP)]
-        strands.state[complete] = State.READY
-        return complete[np.argsort(strands.warp[complete], kind="stable")]
+        splits.state[complete] = State.READY
+        return complete[np.argsort(splits.warp[complete], kind="stable")]
 
     def _open_gates(self) -> None:
-        """Let strands go on whose missing lanes have come, or have exited."""
-        strands = self._wave.strands
-        waiting = np.flatnonzero(strands.state == State.GATE)
+        """Let splits go on whose missing lanes have come, or have exited."""
+        splits = self._wave.splits
+        waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
             return
-        present = strands.mask[waiting].copy()
+        present = splits.mask[waiting].copy()
         self._add_rendezvous(waiting, present)
-        warps = strands.warp[waiting]
-        lacking = (strands.value[waiting] & self._wave.live[warps] & ~present).any(axis=1)
+        warps = splits.warp[waiting]
+        lacking = (splits.value[waiting] & self._wave.live[warps] & ~present).any(axis=1)
         opened = waiting[~lacking]
         self._tell_rendezvous(opened)
-        strands.state[opened] = State.READY
-        strands.key[opened] = _PASS
+        splits.state[opened] = State.READY
+        splits.key[opened] = _PASS
         still = waiting[lacking]
         if len(still):
-            self._force_gates(strands.ready())
+            self._force_gates(splits.ready())
 
     def _take_back_passes(self) -> None:
-        """Where all warps are whole again, nobody looks at a gate: let no strand keep what lets it pass one."""
-        strands = self._wave.strands
-        if not strands.diverged:
-            strands.key[strands.key == _PASS] = -1
+        """Where all warps are whole again, nobody looks at a gate: let no split keep what lets it pass one."""
+        splits = self._wave.splits
+        if not splits.diverged:
+            splits.key[splits.key == _PASS] = -1
 
     def _tell_rendezvous(self, opened: IntArray) -> None:
         """Tell the observers of lanes that meet though they come to two instructions."""
-        wave, strands = self._wave, self._wave.strands
+        wave, splits = self._wave, self._wave.splits
         if not wave.machine.observers.active:
             return
-        apart = opened[(strands.value[opened] & wave.live[strands.warp[opened]] & ~strands.mask[opened]).any(axis=1)]
+        apart = opened[(splits.value[opened] & wave.live[splits.warp[opened]] & ~splits.mask[opened]).any(axis=1)]
         told: set[tuple[int, bytes]] = set()
-        for strand in apart.tolist():
-            warp, value = strands.warp[[strand]], strands.value[[strand]]
+        for split in apart.tolist():
+            warp, value = splits.warp[[split]], splits.value[[split]]
             key = (int(warp[0]), value.tobytes())
             if key not in told:
                 told.add(key)
-                wave.machine.observers.warp_sync(warp, value & wave.live[warp], int(strands.site[strand]))
+                wave.machine.observers.warp_sync(warp, value & wave.live[warp], int(splits.site[split]))
 
     def _add_rendezvous(self, waiting: IntArray, present: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> None:
         """Count lanes at any `bar.warp.sync` of a warp as present at each of them that names the same lanes."""
-        strands = self._wave.strands
-        gates = [self._gate(int(strand)) for strand in waiting]
+        splits = self._wave.splits
+        gates = [self._gate(int(split)) for split in waiting]
         meeting = np.flatnonzero([gate is not None and gate.rendezvous for gate in gates])
         if len(meeting) < 2:
             return
-        named = np.column_stack([strands.warp[waiting[meeting]], np.packbits(strands.value[waiting[meeting]], axis=1)])
+        named = np.column_stack([splits.warp[waiting[meeting]], np.packbits(splits.value[waiting[meeting]], axis=1)])
         _, which = np.unique(named, axis=0, return_inverse=True)
         for number in range(which.max() + 1):
             together = meeting[which.reshape(-1) == number]
             present[together] = present[together].any(axis=0)
 
     def _force_gates(self, ready: IntArray) -> bool:
-        """Let strands pass whose missing lanes cannot come, since none of their warp can run; report them."""
-        strands = self._wave.strands
-        waiting = np.flatnonzero(strands.state == State.GATE)
+        """Let splits pass whose missing lanes cannot come, since none of their warp can run; report them."""
+        splits = self._wave.splits
+        waiting = np.flatnonzero(splits.state == State.GATE)
         # Lanes at an mbarrier will come: it may still complete.
-        moving = np.concatenate([strands.warp[ready], strands.warp[self._wave.mbarriers.waiting()]])
-        stuck = waiting[~np.isin(strands.warp[waiting], moving)]
+        moving = np.concatenate([splits.warp[ready], splits.warp[self._wave.mbarriers.waiting()]])
+        stuck = waiting[~np.isin(splits.warp[waiting], moving)]
         if not len(stuck):
             return False
-        _, first = np.unique(strands.warp[stuck], return_index=True)
-        for strand in stuck[first].tolist():
-            missing = strands.value[strand] & self._wave.live[strands.warp[strand]] & ~strands.mask[strand]
-            warp = self._wave.geometry.warp_name(int(strands.warp[strand]))
+        _, first = np.unique(splits.warp[stuck], return_index=True)
+        for split in stuck[first].tolist():
+            missing = splits.value[split] & self._wave.live[splits.warp[split]] & ~splits.mask[split]
+            warp = self._wave.geometry.warp_name(int(splits.warp[split]))
             self._wave.machine.log.report(
                 "warp-divergence",
                 f"{warp} waits for lanes {np.flatnonzero(missing).tolist()}, which are elsewhere and cannot come",
-                int(strands.site[strand]),
+                int(splits.site[split]),
                 hint="let all lanes that the mask names execute this instruction together",
                 count=int(np.count_nonzero(missing)),
             )
-        strands.state[stuck[first]] = State.READY
-        strands.key[stuck[first]] = _PASS
+        splits.state[stuck[first]] = State.READY
+        splits.key[stuck[first]] = _PASS
         return True

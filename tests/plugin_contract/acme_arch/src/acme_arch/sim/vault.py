@@ -54,13 +54,13 @@ class Lines:
         self._wave.resume(self._wave.stalled(self))
         return True
 
-    def describe(self, strand: int) -> str:
+    def describe(self, split: int) -> str:
         """Return what a waiting warp lacks."""
-        cta = self._wave.geometry.cta[self._wave.strands.warp[strand]]
+        cta = self._wave.geometry.cta[self._wave.splits.warp[split]]
         return f"waits for a line of the vault: all {np.count_nonzero(self._taken_at[cta] >= 0)} are taken"
 
     def _report_leaks(self) -> None:
-        if len(self._wave.strands.alive()):
+        if len(self._wave.splits.alive()):
             return
         for pc in np.unique(self._taken_at[self._taken_at >= 0]).tolist():
             count = int(np.count_nonzero(self._taken_at == pc))

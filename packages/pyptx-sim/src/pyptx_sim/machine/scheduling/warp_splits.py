@@ -1,7 +1,7 @@
-"""Strands: the groups of lanes of a warp that stand at the same place.
+"""Warp splits: the groups of lanes of a warp that stand at the same place.
 
-A warp begins as one strand. A branch on which its lanes disagree splits it; strands of a warp that come to the same
-block with the same callers merge again. All strands of a wave stand in parallel arrays, so that splitting, merging
+A warp begins as one split. A branch on which its lanes disagree divides it; splits of a warp that come to the same
+block with the same callers merge again. All splits of a wave stand in parallel arrays, so that splitting, merging
 and choosing are a few array operations for the whole wave.
 """
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """What a strand does."""
+    """What a split does."""
 
     READY = 0
     BARRIER = 1  # waits at a CTA barrier
-    GATE = 3  # waits for other lanes of its warp
-    DEAD = 4  # has exited, or was merged into another strand
-    MBARRIER = 5  # waits at an mbarrier, and may be told "not yet"
-    WARPGROUP = 6  # waits for the other warps of its warpgroup
-    STALLED = 7  # waits for what an extension brought: `key` tells what (`Wave.stall`)
+    GATE = 2  # waits for other lanes of its warp
+    DEAD = 3  # has exited, or was merged into another split
+    MBARRIER = 4  # waits at an mbarrier, and may be told "not yet"
+    WARPGROUP = 5  # waits for the other warps of its warpgroup
+    STALLED = 6  # waits for what an extension brought: `key` tells what (`Wave.stall`)
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
-# `parked` of a strand that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
+# `parked` of a split that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
 AWAKE = -1
 UNNOTED = -2
 
 
-class Strands:
-    """All strands of a wave, as parallel arrays.
+class WarpSplits:
+    """All splits of a wave, as parallel arrays.
 
     `warp` its warp; `block` the block to execute next; `mask` its lanes; `state` a State; `frame` the innermost call;
     `key` what it waits for; `site` the pc at which it waits; `value` the lanes' predicate at a reducing barrier;
@@ -49,7 +49,7 @@ class Strands:
     __slots__ = (*_FIELDS, "diverged")
 
     def __init__(self, mask: Mask, block: int) -> None:
-        """Put one strand for each row of `mask` in front of `block`; warps without lanes are dead."""
+        """Put one split for each row of `mask` in front of `block`; warps without lanes are dead."""
         count = len(mask)
         self.warp: IntArray = np.arange(count, dtype=np.int64)
         self.block: IntArray = np.full(count, block, np.int64)
@@ -64,19 +64,19 @@ class Strands:
         self.diverged = False
 
     def ready(self) -> IntArray:
-        """Return the strands that can run."""
+        """Return the splits that can run."""
         return np.flatnonzero(self.state == State.READY)
 
     def alive(self) -> IntArray:
-        """Return the strands that have not ended."""
+        """Return the splits that have not ended."""
         return np.flatnonzero(self.state != State.DEAD)
 
     def lanes(self, ids: IntArray) -> tuple[IntArray, Mask]:
-        """Return the warps of strands `ids`, and the lanes of each."""
+        """Return the warps of splits `ids`, and the lanes of each."""
         return united(self.warp[ids], self.mask[ids])
 
-    def split(self, ids: IntArray, masks: Mask, block: int) -> IntArray:
-        """Take the lanes `masks` out of strands `ids`, each keeping some, into new strands in front of `block`."""
+    def divide(self, ids: IntArray, masks: Mask, block: int) -> IntArray:
+        """Take the lanes `masks` out of splits `ids`, each keeping some, into new splits in front of `block`."""
         added = {name: getattr(self, name)[ids] for name in _FIELDS}
         added["mask"] = masks
         added["block"] = np.full(len(ids), block, np.int64)
@@ -87,13 +87,13 @@ class Strands:
         return np.arange(len(self.warp) - len(ids), len(self.warp), dtype=np.int64)
 
     def end(self, ids: IntArray) -> None:
-        """Let strands `ids` end."""
+        """Let splits `ids` end."""
         self.state[ids] = State.DEAD
 
     def merge(self) -> None:
-        """Unite strands of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
+        """Unite splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
 
-        Afterwards strands stand in order of their warps.
+        Afterwards splits stand in order of their warps.
         """
         candidates = self.alive()
         order = np.lexsort(
@@ -117,7 +117,7 @@ class Strands:
         self._keep(ids)
 
     def _keep(self, ids: IntArray) -> None:
-        """Keep strands `ids`, which are in order of their warps."""
+        """Keep splits `ids`, which are in order of their warps."""
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
         warps = self.warp
