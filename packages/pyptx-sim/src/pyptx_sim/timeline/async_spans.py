@@ -106,7 +106,7 @@ class Flights:
         issuer = flight.tracks.get(int(warps[0])) or self._strips.track(int(warps[0]), 0)
         self._strips.give_up(issuer)
         numbers = np.unique(geometry.warp[warps]).tolist()
-        details: dict[str, object] = {"item_id": item_id, "warps": ranges(numbers), "operations": len(warps)}
+        details: dict[str, object] = {"item": item_id, "warps": ranges(numbers), "operations": len(warps)}
         details |= {name: amount for name, amount in moved.items() if amount}
         track = self._free(geometry.first + cta, self._places.engine(flight.pc))
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
