@@ -300,7 +300,7 @@ def test_a_pipeline_shows_its_waits_its_copies_and_what_woke_whom(recorded: Call
     assert {event["args"]["bytes written"] for event in loads} == {4096}
     waits = {event["name"] for event in late.events("X") if event["cat"] == "wait"}
     assert {f"waiting at mbarrier full+{8 * stage}, phase 0" for stage in range(3)} <= waits
-    woken = [event for event in late.events("f") if event["name"] == "landing"]
+    woken = [event for event in late.events("f") if event["name"] == "completion"]
     assert len(woken) == STEPS * BLOCKS * 4  # by each load, the four consumers
     assert any(event["name"] == "arrival" for event in late.events("f"))  # who frees a stage wakes the producer
     seen = [event["name"] for event in late.events("i") if event["cat"] == "phase"]
@@ -314,7 +314,7 @@ def test_copies_in_groups_lead_to_whoever_waits_for_them(recorded: Callable[[str
     assert {event["name"] for event in work} == {"cp.async.ca"}
     assert all(event["args"]["bytes written"] == event["args"]["bytes read"] == 64 * 16 for event in work)
     assert all(event["args"]["warps"] == "0-1" for event in work)
-    assert len([event for event in late.events("s") if event["name"] == "landing"]) == len(work) == 4
+    assert len([event for event in late.events("s") if event["name"] == "completion"]) == len(work) == 4
 
 
 def test_lanes_that_part_have_a_track_of_their_own_until_they_meet(recorded: Callable[[str, int], Recorded]) -> None:

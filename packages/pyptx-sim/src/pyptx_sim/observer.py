@@ -199,9 +199,9 @@ class Observer:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
-        """See arrivals issued that come once the earlier work of a kind of the lanes has landed."""
+        """See arrivals issued that come once the earlier work of a kind of the lanes has completed."""
 
-    def landed(self, item_id: int, place: int, phase: int) -> None:
+    def completed(self, item_id: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `item_id` complete, told to an mbarrier in a phase."""
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:

@@ -63,17 +63,17 @@ def run(
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
 
-    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
-    scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
+    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for scalars,
+    bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
     `shared_bytes` is the dynamic shared memory; without a `cluster`, that of the entry's `.reqnctapercluster` is taken.
-    `checks` is "all", "none" or names of rules; with checks, faults become
-    findings and the kernel goes on, without them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps,
-    and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
-    when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
-    sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). An instruction that is a
-    form of no row of the table is refused, unless `any_form`: for experiments with forms to come. `origins` maps PTX
-    lines to the user's frames, `names` are the user's names of the arguments, and `shared` those of what lies in
-    dynamic shared memory; all are for messages only. `dry` leaves the arrays as they were.
+    `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
+    them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in
+    a fixed order, any other number in a random one; `late` lets such work complete only when something waits for it.
+    `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
+    the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
+    refused, unless `any_form`: for experiments with forms to come. `origins` maps PTX lines to the user's frames,
+    `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; all are for
+    messages only. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.

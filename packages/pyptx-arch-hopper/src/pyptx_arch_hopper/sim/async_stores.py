@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def compile_async_store(operands: Operands) -> Action:
-    """Issue a store, or an update, for each thread; an mbarrier counts its bytes when it lands."""
+    """Issue a store, or an update, for each thread; an mbarrier counts its bytes when it completes."""
     opcode = operands.opcode
     if "mbarrier::complete_tx::bytes" not in opcode:
         raise MissingSemantics(f"the simulator has no semantics for {'.'.join(opcode[:2])} without an mbarrier")

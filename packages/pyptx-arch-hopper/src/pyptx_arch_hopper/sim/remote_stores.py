@@ -39,7 +39,7 @@ class RemoteStores:
     item_id: int = 0
 
     def __len__(self) -> int:
-        """Return how many stores have not landed."""
+        """Return how many stores have not completed."""
         return len(self.targets)
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
@@ -54,7 +54,7 @@ class RemoteStores:
     def read(self) -> None:
         """Do nothing: the values left the registers when the stores were issued."""
 
-    def land(self, which: Mask | None) -> None:
+    def complete(self, which: Mask | None) -> None:
         """Store or combine, then count the bytes."""
         chosen = np.ones(len(self), np.bool_) if which is None else which
         targets, barriers = self.targets[chosen], self.barriers[chosen]

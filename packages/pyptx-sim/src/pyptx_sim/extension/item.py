@@ -1,4 +1,4 @@
-"""Asynchronous operations that threads have issued, and that land later."""
+"""Asynchronous operations that threads have issued, and that complete later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AsyncItem:
     item_id: int = 0
 
     def __len__(self) -> int:
-        """Return how many operations have not landed."""
+        """Return how many operations have not completed."""
         return len(self.warps)
 
     def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
@@ -54,11 +54,11 @@ class AsyncItem:
         """Read the sources now: somebody has waited for that, of a kind of groups that `reads`."""
 
     def move(self) -> None:
-        """Do all of it: this item holds the operations that land, and no others."""
+        """Do all of it: this item holds the operations that complete, and no others."""
         raise NotImplementedError
 
-    def land(self, which: NDArray[np.bool_] | None) -> None:
-        """Let some of the operations land, or all."""
+    def complete(self, which: NDArray[np.bool_] | None) -> None:
+        """Let some of the operations complete, or all."""
         if which is None:
             self.move()
             self.keep(np.zeros(len(self), np.bool_))

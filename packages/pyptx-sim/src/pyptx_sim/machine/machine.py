@@ -50,7 +50,7 @@ _CHAIN = 32
 class Machine:
     """One launch: the program, the memory that outlives waves, and what is counted.
 
-    `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work lands only
+    `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work completes only
     when something waits for it. `printed` collects what the kernel prints.
     """
 
@@ -155,7 +155,7 @@ class Machine:
             if picked is None:
                 break
             index, group = picked
-            if watch.stuck(wave, index) and not wave.engine.land_all():
+            if watch.stuck(wave, index) and not wave.engine.complete_all():
                 self._give_up(wave)
                 return False
             wave.watching = watch.watching

@@ -1,4 +1,4 @@
-"""What asynchronous engines do: work under way, from its issue to its landing, and who waits for it."""
+"""What asynchronous engines do: work under way, from its issue to its completion, and who waits for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Part:
-    """The part of an item of work that warps of one block have issued; `left` of its operations have not landed."""
+    """The part of an item of work that warps of one block have issued; `left` of its operations have not completed."""
 
     track: Track
     issued: Point
@@ -38,7 +38,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Flight:
-    """An item of work: `owners` are the warps of its operations that have not landed, None where nobody has said.
+    """An item of work: `owners` are the warps of its operations that have not completed, None where nobody has said.
 
     `kind` says whose group it belongs to, None for an mbarrier's.
     """
@@ -61,7 +61,7 @@ class Flights:
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._landed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
 
     # --- issue --------------------------------------------------------------------------------------
 
@@ -128,10 +128,10 @@ class Flights:
                 for cta in np.unique(ctas).tolist():
                     self._enter(item_id, flight, cta, rows[ctas == cta], {})
 
-    # --- landing ------------------------------------------------------------------------------------
+    # --- completion ------------------------------------------------------------------------------------
 
-    def land(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
-        """Note that operations of an item have landed; tell whether any was recorded."""
+    def complete(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
+        """Note that operations of an item have completed; tell whether any was recorded."""
         flight = self._flights.get(item.item_id)
         left = len(item)
         if flight is None or left == before:
@@ -158,10 +158,10 @@ class Flights:
         self._timeline.arrows.append(Arrow("issue", issued, start))
         self._busy.discard(part.track)
         if ended and flight.kind is not None:
-            self._landed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
+            self._completed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
     def point(self, item_id: int, now: int) -> Point | None:
-        """Return where an item is landing, None if it is not recorded."""
+        """Return where an item is completing, None if it is not recorded."""
         flight = self._flights.get(item_id)
         part = next(iter(flight.parts.values()), None) if flight is not None else None
         return Point(part.track, now) if part is not None else None
@@ -169,22 +169,22 @@ class Flights:
     # --- waiting ------------------------------------------------------------------------------------
 
     def wait(self, kind: GroupKind, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
-        """Draw arrows from what has landed to the first warp that has waited for its group."""
+        """Draw arrows from what has completed to the first warp that has waited for its group."""
         row_of = {warp: row for row, warp in enumerate(warps.tolist())}
         unseen: list[tuple[_Part, Point]] = []
-        for part, landed in self._landed.get(kind, []):
+        for part, completed in self._completed.get(kind, []):
             waiter = int(part.warps[0])
             row, point = row_of.get(waiter), at(waiter)
             if row is None or point is None or part.lanes is None or part.groups is None:
-                unseen.append((part, landed))
+                unseen.append((part, completed))
             elif part.groups[0] < done[row, part.lanes[0]]:
-                self._timeline.arrows.append(Arrow("landing", landed, point))
+                self._timeline.arrows.append(Arrow("completion", completed, point))
             else:
-                unseen.append((part, landed))
-        self._landed[kind] = unseen
+                unseen.append((part, completed))
+        self._completed[kind] = unseen
 
     def close(self, now: int) -> None:
-        """End everything; what is still under way has not landed."""
+        """End everything; what is still under way has not completed."""
         for flight in self._flights.values():
             for part in flight.parts.values():
                 self._close(flight, part, now - 1, ended=False)

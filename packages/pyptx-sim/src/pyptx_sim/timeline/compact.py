@@ -19,7 +19,7 @@ _BEYOND = 10
 
 
 def squeeze(timeline: Timeline, stop: int) -> None:
-    """Keep the ticks before `stop` in which something ran or landed, and draw what never ends beyond them.
+    """Keep the ticks before `stop` in which something ran or completed, and draw what never ends beyond them.
 
     Of a timeline from which spans were dropped nobody knows any more when those ran: it keeps all ticks.
     """
@@ -40,7 +40,7 @@ def squeeze(timeline: Timeline, stop: int) -> None:
 
 
 def _busy(span: Span) -> tuple[int, int]:
-    """Return from when to when a span keeps the clock going: while it runs, and when it lands."""
+    """Return from when to when a span keeps the clock going: while it runs, and when it completes."""
     return (span.start, span.end) if span.kind == "run" else (span.end - 1, span.end)
 
 

@@ -38,8 +38,8 @@ path.arrow{fill:none;stroke:var(--arrow);stroke-width:.9;opacity:.75}
 _LEGEND: Final = (
     ("run", "runs, under the label or line named"),
     ("wait", "waits"),
-    ("async", "asynchronous work, from issue to landing"),
-    ("never", "waits for ever, or never lands"),
+    ("async", "asynchronous work, from issue to completion"),
+    ("never", "waits for ever, or never completes"),
 )
 
 

@@ -68,7 +68,7 @@ def _closing(block: Block, recorder: Recorder) -> Block:
 
 
 class WatchedEngine(Engine):
-    """An engine that tells a recorder what is issued and what lands."""
+    """An engine that tells a recorder what is issued and what completes."""
 
     __slots__ = ("_recorder",)
 
@@ -83,10 +83,10 @@ class WatchedEngine(Engine):
         self._recorder.issue(item)
         return item_id
 
-    def _land(self, item: Item, which: Mask | None) -> None:
+    def _complete(self, item: Item, which: Mask | None) -> None:
         before = len(item)
-        super()._land(item, which)
-        self._recorder.land(item, which, before)
+        super()._complete(item, which)
+        self._recorder.complete(item, which, before)
 
 
 class WatchedLog(FindingLog):

@@ -69,7 +69,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """That one thing led to another: an issue to its landing, an arrival or a landing to whoever waited for it."""
+    """That one thing led to another: an issue to its completion, or what came to whoever waited for it."""
 
     name: str
     start: Point
@@ -121,8 +121,8 @@ class Clock:
     """The time of a timeline: an order of events, not a GPU's time.
 
     Each instruction that the simulator executes for any of the recorded warps takes one tick, for all of them together.
-    What lands between two basic blocks takes one tick more. Those of warps that only ask again whether their wait is
-    over are taken out in the end (see `squeeze`).
+    What completes between two basic blocks takes one tick more. Those of warps that only ask again whether their wait
+    is over are taken out in the end (see `compact`).
     """
 
     __slots__ = ("_first", "_inside", "_size", "_stirred", "now")
@@ -155,10 +155,10 @@ class Clock:
             self._inside = False
 
     def stir(self) -> None:
-        """Note that something has landed; between blocks that takes a tick."""
+        """Note that something has completed; between blocks that takes a tick."""
         self._stirred |= not self._inside
 
     def settle(self) -> None:
-        """Let the tick pass that a landing took."""
+        """Let the tick pass that a completion took."""
         self.now += self._stirred
         self._stirred = False

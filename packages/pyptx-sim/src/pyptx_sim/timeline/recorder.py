@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Causes:
-    """What came to a phase of an mbarrier: the landings, and the last arrival if nothing landed behind it."""
+    """What came to a phase of an mbarrier: the completions, and the last arrival if nothing completed behind it."""
 
-    landings: list[Point] = field(default_factory=list[Point])
+    completions: list[Point] = field(default_factory=list[Point])
     arrival: Point | None = None
 
 
@@ -34,7 +34,7 @@ class Recorder(Observer):
     """Records the blocks below number `ctas` in launch order.
 
     `machine/` knows nothing of it: the code that the machine runs calls `begin` and `end` around each basic block, and
-    its engine calls `issue` and `land` (see `instrument`). The rest comes to it as to every observer.
+    its engine calls `issue` and `complete` (see `instrument`). The rest comes to it as to every observer.
     """
 
     def __init__(self, entry: str, places: Places, ctas: int) -> None:
@@ -107,9 +107,9 @@ class Recorder(Observer):
         if self._strips is not None:
             self._flights.issue(item, self._now())
 
-    def land(self, item: Item, which: Mask | None, before: int) -> None:
-        """Hear that operations of an item, which had `before`, have landed."""
-        if self._strips is not None and self._flights.land(item, which, before, self._now()):
+    def complete(self, item: Item, which: Mask | None, before: int) -> None:
+        """Hear that operations of an item, which had `before`, have completed."""
+        if self._strips is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.stir()
 
     def issued(self, work: Work) -> None:
@@ -128,12 +128,12 @@ class Recorder(Observer):
 
     # --- mbarriers ----------------------------------------------------------------------------------
 
-    def landed(self, item_id: int, place: int, phase: int) -> None:
-        """Hear that work which lands tells an mbarrier."""
+    def completed(self, item_id: int, place: int, phase: int) -> None:
+        """Hear that work which completes tells an mbarrier."""
         point = self._flights.point(item_id, self._now())
         if point is not None:
             causes = self._causes_of(place, phase)
-            causes.landings.append(point)
+            causes.completions.append(point)
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
@@ -156,7 +156,7 @@ class Recorder(Observer):
         causes = self._causes.get((place, phase), _Causes())
         for point in filter(None, map(self._here, warps.tolist())):
             self.timeline.marks.append(Mark(point, "phase", name, pc))
-            self.timeline.arrows.extend(Arrow("landing", landing, point) for landing in causes.landings)
+            self.timeline.arrows.extend(Arrow("completion", completion, point) for completion in causes.completions)
             if causes.arrival is not None and point.track in self._strips.woken:
                 self.timeline.arrows.append(Arrow("arrival", causes.arrival, point))
             self._strips.woken.discard(point.track)

@@ -108,12 +108,12 @@ class BulkCopy:
     group: GroupKind | None
     convert: Convert | None = None
     values: Array | None = None
-    landed: bool = False
+    completed: bool = False
     item_id: int = 0
 
     def __len__(self) -> int:
-        """Return 1, or 0 once it has landed."""
-        return 0 if self.landed else 1
+        """Return 1, or 0 once it has completed."""
+        return 0 if self.completed else 1
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
         """Tell whether its thread has waited for its group."""
@@ -129,7 +129,7 @@ class BulkCopy:
         if self.values is None:
             self.values = self.source.load(self.known if self.barriers else None, self.fill, self.convert)
 
-    def land(self, which: Mask | None) -> None:
+    def complete(self, which: Mask | None) -> None:
         """Write, then count the bytes."""
         if which is not None and not which.any():
             return
@@ -141,6 +141,6 @@ class BulkCopy:
                 target.store(values, self.update)
             else:
                 target.chosen(known).store(values[known], self.update)
-        self.landed = True
+        self.completed = True
         for barrier in self.barriers:
             self.wave.mbarriers.complete(barrier, self.size, self.pc, self.item_id)

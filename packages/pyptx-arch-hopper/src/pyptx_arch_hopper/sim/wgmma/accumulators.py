@@ -1,7 +1,7 @@
-"""The sums of warpgroup products: as matrices while products land, and dealt out to registers when they have.
+"""The sums of warpgroup products: as matrices while products complete, and dealt out to registers when they have.
 
-A chain of products adds to one matrix, which is dealt out once, when the last one of a batch has landed. As long as the
-registers hold what was dealt out to them, the next product goes on with the matrix, and nothing is collected.
+A chain of products adds to one matrix, which is dealt out once, when the last one of a batch has completed. As long as
+the registers hold what was dealt out to them, the next product goes on with the matrix, and nothing is collected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Accumulators:
         self._wave = wave
         self._banks: dict[tuple[int, ...], Bank] = {}
         self._dirty: list[Bank] = []
-        wave.engine.when_landed(self.deal)
+        wave.engine.when_completed(self.deal)
 
     def bank(self, slots: tuple[int, ...], fragment: Fragment, columns: int) -> Bank:
         """Return the sums that lie in registers `slots`; `fragment` and `columns` say how."""

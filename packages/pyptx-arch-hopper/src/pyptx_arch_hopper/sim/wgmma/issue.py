@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _ROWS = 64
 _DESCRIPTORS = ("b64", "u64", "s64")
 _PIECE = 16  # bytes: swizzles move nothing smaller
-_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the first product that writes them lands
+_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the first product that writes them completes
 
 
 def compile_action(operands: Operands, action: WarpgroupAction) -> Action:

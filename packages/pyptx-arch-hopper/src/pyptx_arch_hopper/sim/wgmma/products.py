@@ -1,4 +1,4 @@
-"""Products of warpgroups on their way: issued together by four warps, landing when the engine says so.
+"""Products of warpgroups on their way: issued together by four warps, completing when the engine says so.
 
 Manual: "Asynchronous Multiply-and-Accumulate Instruction: wgmma.mma_async".
 """
@@ -71,7 +71,7 @@ class Products:
     item_id: int = 0
 
     def __len__(self) -> int:
-        """Return how many products have not landed."""
+        """Return how many products have not completed."""
         return len(self.warpgroups)
 
     @property
@@ -91,8 +91,8 @@ class Products:
     def read(self) -> None:
         """Do nothing: nobody waits for the reads alone."""
 
-    def land(self, which: Mask | None) -> None:
-        """Let the products land that the same warpgroups issued before, then multiply."""
+    def complete(self, which: Mask | None) -> None:
+        """Let the products complete that the same warpgroups issued before, then multiply."""
         chosen = np.arange(len(self)) if which is None else np.flatnonzero(which)
         if not len(chosen):
             return
@@ -103,7 +103,7 @@ class Products:
         def theirs(item: Item) -> Mask | None:
             return np.isin(item.warpgroups, groups) if isinstance(item, Products) and len(item) else None
 
-        self.wave.engine.land_before(self.item_id, theirs)
+        self.wave.engine.complete_before(self.item_id, theirs)
         c = bank.sums(groups) if adds.any() else np.zeros((1, 1, 1), f"<u{product.d.bits // 8}")
         addend = self.plan.widen[0](c)
         if not adds.all():

@@ -2,8 +2,9 @@
 
 What a warp issues belongs to an agent: one of the warp for its cp.async copies, two for its bulk groups (what they
 read, and all of it), one of the warpgroup for its products, one of each mbarrier. An agent's clock counts its work. A
-warp learns of it by waiting: for a group, or for the phase of an mbarrier in which the work landed; from then on others
-learn of it as of everything else that the warp knows. So the agents' clocks are columns beside those of the warps.
+warp learns of it by waiting: for a group, or for the phase of an mbarrier in which the work completed; from then on
+others learn of it as of everything else that the warp knows. So the agents' clocks are columns beside those of the
+warps.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class AsyncClocks:
         self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
         self._issuers: dict[GroupKind, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
-        self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
+        self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[int, list[_Followed]] = {}  # by item_id
         # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
         self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
@@ -95,7 +96,7 @@ class AsyncClocks:
         self._entered.clear()
         self._issuers.clear()
         self._now[:] = 0
-        for known in (self._groups, self._landing, self._following, self._seen, self._latest):
+        for known in (self._groups, self._completing, self._following, self._seen, self._latest):
             known.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
@@ -135,7 +136,7 @@ class AsyncClocks:
         return agents, times
 
     def _told(self, work: Work, column: int) -> int:
-        waiting = self._landing.setdefault(column, [])
+        waiting = self._completing.setdefault(column, [])
         if not any(item_id == work.item_id for item_id, _ in waiting):
             self._now[column] += 1
             waiting.append((work.item_id, int(self._now[column])))
@@ -220,14 +221,14 @@ class AsyncClocks:
         """Return what a warp last saw at any mbarrier."""
         return self._latest.get(warp)
 
-    def landed(self, item_id: int, place: int, phase: int) -> None:
+    def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
         following = self._following.get(item_id)
         if following is None:
             column = self._barrier(place)
-            waiting = self._landing.get(column, [])
-            self._landing[column] = waiting = [entry for entry in waiting if entry[0] != item_id]
-            # Of work on one barrier, what landed out of order counts once all before it has landed.
+            waiting = self._completing.get(column, [])
+            self._completing[column] = waiting = [entry for entry in waiting if entry[0] != item_id]
+            # Of work on one barrier, what completed out of order counts once all before it has completed.
             told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:
             told = [(followed.column, self._followed(followed, place, phase)) for followed in following]

@@ -1,7 +1,7 @@
 """Races of asynchronous work with warps and with other such work, and the fences between proxies.
 
 Work happens any time between its issue and the moment at which somebody has waited for it; so it is judged at its issue
-against what went before, and entered for what comes behind. It never matters when it landed.
+against what went before, and entered for what comes behind. It never matters when it completed.
 
 Granules are as wide as the narrowest piece of work so far, from 16 bytes down to 4, which no work goes below. So a warp
 that touches a part of a granule always touches what work has touched.

@@ -137,9 +137,9 @@ class RaceChecker(Observer):
         """Note arrivals that tell of earlier work."""
         self._work.agents.follows(kind, item_id, warps, masks)
 
-    def landed(self, item_id: int, place: int, phase: int) -> None:
+    def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
-        self._work.agents.landed(item_id, place, phase)
+        self._work.agents.completed(item_id, place, phase)
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""

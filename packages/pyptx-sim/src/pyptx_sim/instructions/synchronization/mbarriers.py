@@ -207,7 +207,7 @@ class _Waiting:
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
         """Answer the splits that find anything complete, or that have waited long enough; park the others.
 
-        Where work lands late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
+        Where work completes late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
         """
         done = lanes.full_mask.copy()
         parked: dict[int, int] = {}  # a warp, and the barrier it waits for

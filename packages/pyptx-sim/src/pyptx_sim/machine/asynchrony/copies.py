@@ -47,7 +47,7 @@ class Copies(AsyncItem):
 
 @dataclass(slots=True, kw_only=True)
 class Arrivals(AsyncItem):
-    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has landed."""
+    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has completed."""
 
     follows: GroupKind
     barriers: IntArray
@@ -57,13 +57,13 @@ class Arrivals(AsyncItem):
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Let the work land that the threads issued before, then arrive."""
+        """Let the work complete that the threads issued before, then arrive."""
 
         def theirs(item: Item) -> Mask | None:
             if item.group is not self.follows or not isinstance(item, AsyncItem):
                 return None
             return item.issued_by(self.warps, self.lanes)
 
-        self.wave.engine.land_before(self.item_id, theirs)
+        self.wave.engine.complete_before(self.item_id, theirs)
         for barrier, count in zip(*np.unique(self.barriers, return_counts=True), strict=True):
             self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, item_id=self.item_id)

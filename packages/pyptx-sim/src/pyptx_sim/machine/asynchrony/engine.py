@@ -1,7 +1,7 @@
-"""Asynchronous work: what threads have issued and what has not landed yet.
+"""Asynchronous work: what threads have issued and what has not completed yet.
 
 An item of work belongs to the thread that issued it and to what tells of its completion: a group of the thread, or an
-mbarrier. Data moves when an item lands, not when it is issued. When that is, a schedule decides:
+mbarrier. Data moves when an item completes, not when it is issued. When that is, a schedule decides:
 
 - in order (the default): before the scheduler next chooses a block, in the order of issue;
 - random (any seed but 0): some of the items at each choice;
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Timing: TypeAlias = Literal["ordered", "random", "late"]
 
-# In random order, an item lands at a choice of the scheduler with this probability, a whole one or a part of it.
+# In random order, an item completes at a choice of the scheduler with this probability, a whole one or a part of it.
 _LANDS = 0.3
 _WHOLE = 0.7
 
@@ -40,7 +40,7 @@ class Item(Protocol):
     """Whose groups it belongs to; None if an mbarrier tells of its completion."""
 
     def __len__(self) -> int:
-        """Return how many operations have not landed."""
+        """Return how many operations have not completed."""
         ...
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
@@ -55,8 +55,8 @@ class Item(Protocol):
         """Read the sources now, if that has not happened."""
         ...
 
-    def land(self, which: Mask | None) -> None:
-        """Move data and signal for some operations, or for all; what has landed leaves the item."""
+    def complete(self, which: Mask | None) -> None:
+        """Move data and signal for some operations, or for all; what has completed leaves the item."""
         ...
 
 
@@ -79,8 +79,8 @@ class Engine:
         """Serve `wave`."""
         self._wave = wave
 
-    def when_landed(self, hear: Callable[[], None]) -> None:
-        """Call `hear` each time that some work has landed, before anything else runs."""
+    def when_completed(self, hear: Callable[[], None]) -> None:
+        """Call `hear` each time that some work has completed, before anything else runs."""
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
@@ -92,29 +92,29 @@ class Engine:
         return self._issued
 
     def turn(self) -> None:
-        """Let land what the schedule lets land now."""
+        """Let complete what the schedule lets complete now."""
         if self._timing == "late":
             return
         if self._random is None:
-            self.land_all()
+            self.complete_all()
             return
         random = self._random
         for item in [item for item in self._items if random.random() < _LANDS]:
             whole = random.random() < _WHOLE
-            self._land(item, None if whole else random.random(len(item)) < random.random())
+            self._complete(item, None if whole else random.random(len(item)) < random.random())
         self._clean()
 
-    def land_all(self) -> bool:
-        """Let everything land, in the order of issue; tell whether there was anything."""
+    def complete_all(self) -> bool:
+        """Let everything complete, in the order of issue; tell whether there was anything."""
         if not self._items:
             return False
         for item in self._items:
-            self._land(item, None)
+            self._complete(item, None)
         self._clean()
         return True
 
     def finish_groups(self, kind: GroupKind, groups: Groups, *, reads: bool) -> None:
-        """Let land what belongs to groups that threads have waited for; `reads`: let only their sources be read."""
+        """Let complete what belongs to groups that threads have waited for; `reads`: let only their sources be read."""
         touched = False
         for item in self._items:
             if item.group != kind:
@@ -126,32 +126,32 @@ class Engine:
             if reads:
                 item.read()
             else:
-                self._land(item, None if due.all() else due)
+                self._complete(item, None if due.all() else due)
         if touched:
             self._clean()
 
-    def land_before(self, item_id: int, lands: Callable[[Item], Mask | None]) -> None:
-        """Let land those operations of items before that with `item_id` that `lands` picks (None: none of them)."""
+    def complete_before(self, item_id: int, completes: Callable[[Item], Mask | None]) -> None:
+        """Let complete those operations of items before that with `item_id` that `completes` picks (None: none)."""
         for earlier in self._items:
             if earlier.item_id >= item_id:
                 break
-            which = lands(earlier)
+            which = completes(earlier)
             if which is not None and which.any():
-                self._land(earlier, which)
+                self._complete(earlier, which)
 
-    def land_awaited(self, barriers: set[int]) -> bool:
-        """Let land the items that any of `barriers` hears of; tell whether there is one."""
+    def complete_awaited(self, barriers: set[int]) -> bool:
+        """Let complete the items that any of `barriers` hears of; tell whether there is one."""
         awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]
         for item in awaited:
-            self._land(item, None)
+            self._complete(item, None)
         if awaited:
             self._clean()
         return bool(awaited)
 
-    def _land(self, item: Item, which: Mask | None) -> None:
+    def _complete(self, item: Item, which: Mask | None) -> None:
         if not len(item):
             return
-        item.land(which)
+        item.complete(which)
         self._wave.version += 1
 
     def _clean(self) -> None:

@@ -22,8 +22,8 @@ _COUNT_BITS = 20
 class Mbarrier:
     """One object.
 
-    `came` counts the arrivals in the current phase. `seen` is the last phase that a wait found complete, `landed` the
-    phase and the pc of the last copy that counted bytes here. pcs say who did what, for messages.
+    `came` counts the arrivals in the current phase. `seen` is the last phase that a wait found complete, `completed`
+    the phase and the pc of the last copy that counted bytes here. pcs say who did what, for messages.
     """
 
     expected: int
@@ -34,7 +34,7 @@ class Mbarrier:
     came: int = 0
     seen: int = -1
     completed_at: int = -1
-    landed: tuple[int, int] | None = None
+    completed: tuple[int, int] | None = None
     arrivals: Counter[int] = field(default_factory=Counter[int])
 
     @property

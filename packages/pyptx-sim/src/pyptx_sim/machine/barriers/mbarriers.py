@@ -165,7 +165,7 @@ class Mbarriers:
         states = [0] * len(counts)
         observers = self._wave.machine.observers
         if item_id is not None and observers.active:
-            observers.landed(item_id, offset, known.phase)
+            observers.completed(item_id, offset, known.phase)
         judged, told = -1, 0
         for number, count in enumerate(counts):
             if known.phase != judged:
@@ -207,10 +207,10 @@ class Mbarriers:
         if known is None:
             return
         if item_id is not None and self._wave.machine.observers.active:
-            self._wave.machine.observers.landed(item_id, offset, known.phase)
+            self._wave.machine.observers.completed(item_id, offset, known.phase)
         self.executed.add(pc)
         known.arrivals[pc] += 1
-        known.landed = (known.phase, pc)
+        known.completed = (known.phase, pc)
         self._count(offset, known, -count, pc)
         if known.complete and known.expected:
             self._next_phase(offset, known, pc)
@@ -233,7 +233,7 @@ class Mbarriers:
                 "mbarrier-bytes",
                 f"{self.name(offset)} has {known.bytes} bytes pending in phase {known.phase}",
                 pc,
-                f"the count must stay within ±{LIMIT}: expect as many bytes as land, in the same phase",
+                f"the count must stay within ±{LIMIT}: expect as many bytes as complete, in the same phase",
             )
             known.bytes = max(min(known.bytes, LIMIT), -LIMIT)
 

@@ -1,4 +1,4 @@
-"""The end of a wave's asynchronous work: let it land, and report what nobody has waited for."""
+"""The end of a wave's asynchronous work: let it complete, and report what nobody has waited for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
-_HINT = "wait for it before the thread ends: its memory may be another block's by the time it lands"
+_HINT = "wait for it before the thread ends: its memory may be another block's by the time it completes"
 
 
 def finish(wave: Wave) -> None:
-    """Let all work land; report groups whose threads have ended without a wait."""
-    wave.engine.land_all()
+    """Let all work complete; report groups whose threads have ended without a wait."""
+    wave.engine.complete_all()
     if wave.machine.observers.active:
         wave.machine.observers.wave_ended()
     if not wave.machine.checked:
@@ -40,9 +40,9 @@ def finish(wave: Wave) -> None:
 def _report_unseen(wave: Wave) -> None:
     """Report copies whose mbarrier nobody has waited for."""
     for offset, known in wave.mbarriers.objects():
-        if known.landed is None or known.landed[0] <= known.seen:
+        if known.completed is None or known.completed[0] <= known.seen:
             continue
-        phase, pc = known.landed
+        phase, pc = known.completed
         name = wave.mbarriers.name(offset)
         message = f"nobody has waited for phase {phase} of {name}, which counts these bytes"
         wave.machine.log.report("unfinished-copy", message, pc, hint=_HINT)

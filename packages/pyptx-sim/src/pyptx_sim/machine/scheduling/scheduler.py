@@ -69,7 +69,7 @@ class Scheduler:
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
     def _advance_others(self) -> None:
-        """Let asynchronous work land as its schedule wants, and let go who has waited long enough at an mbarrier."""
+        """Let asynchronous work complete as its schedule wants, and let go who has waited long at an mbarrier."""
         wave = self._wave
         if wave.engine.busy:
             wave.engine.turn()
@@ -86,9 +86,9 @@ class Scheduler:
         """Let something go on when no split is ready; False if nothing can."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
-        if self._force_gates(ready) or engine.land_awaited(mbarriers.awaited()):
+        if self._force_gates(ready) or engine.complete_awaited(mbarriers.awaited()):
             return True
-        if bool((self._wave.splits.state == State.STALLED).any()) and engine.land_all():
+        if bool((self._wave.splits.state == State.STALLED).any()) and engine.complete_all():
             return True
         mbarriers.in_vain += 1
         return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
