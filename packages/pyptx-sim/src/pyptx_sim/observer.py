@@ -150,10 +150,10 @@ class Observer:
     ) -> None:
         """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
 
-    def barrier(self, warps: Offsets, masks: Masks, meetings: Offsets, pc: int) -> None:
+    def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
         """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
 
-        Those have met whose numbers in `meetings` are equal; many CTAs may pass at once. Those that only arrive
+        Those have met whose numbers in `generations` are equal; many CTAs may pass at once. Those that only arrive
         (`bar.arrive`) `signal` instead.
         """
 

@@ -26,7 +26,7 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
 
     def deal(wave: Wave, group: Group) -> int | None:
         if wave.machine.observers.active:
-            for warps, masks in gate.meetings(wave, group.lanes):
+            for warps, masks in gate.convergences(wave, group.lanes):
                 wave.machine.observers.warp_sync(warps, masks, wave.pc)
         pool = pool_of(wave)
         if pool is None:

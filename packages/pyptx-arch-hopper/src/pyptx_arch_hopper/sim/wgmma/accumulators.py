@@ -1,7 +1,7 @@
-"""The sums of warpgroup products: as matrices while products complete, and dealt out to registers when they have.
+"""The sums of warpgroup products: as matrices while products complete, and distributed to registers when they have.
 
-A chain of products adds to one matrix, which is dealt out once, when the last one of a batch has completed. As long as
-the registers hold what was dealt out to them, the next product goes on with the matrix, and nothing is collected.
+A chain of products adds to one matrix, which is distributed once, when the last one of a batch has completed. As long as
+the registers hold what was distributed to them, the next product goes on with the matrix, and nothing is collected.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ class Accumulators:
         self._wave = wave
         self._banks: dict[tuple[int, ...], Bank] = {}
         self._dirty: list[Bank] = []
-        wave.engine.when_completed(self.deal)
+        wave.engine.when_completed(self.distribute)
 
     def bank(self, slots: tuple[int, ...], fragment: Fragment, columns: int) -> Bank:
         """Return the sums that lie in registers `slots`; `fragment` and `columns` say how."""
         known = self._banks.get(slots)
         if known is None or known.columns != columns:
-            self.deal()
+            self.distribute()
             known = self._banks[slots] = Bank(self._wave, slots, fragment, columns)
         return known
 
     def change(self, bank: Bank, groups: IntArray, sums: Array) -> None:
-        """Set the sums of some warpgroups; their registers follow with `deal`."""
+        """Set the sums of some warpgroups; their registers follow with `distribute`."""
         bank.put(groups, sums)
         if not any(each is bank for each in self._dirty):
             self._dirty.append(bank)
 
-    def deal(self) -> None:
-        """Deal all changed sums out to registers."""
+    def distribute(self) -> None:
+        """Distribute all changed sums out to registers."""
         for bank in self._dirty:
-            bank.deal()
+            bank.distribute()
         self._dirty.clear()
 
 
@@ -66,13 +66,13 @@ class Bank:
         self._wave = wave
         self._slots = slots
         self._bits = np.dtype(f"<u{fragment.bits // 8}")
-        self._places = dealing(fragment, columns)
+        self._places = distribution(fragment, columns)
         groups = wave.geometry.warpgroups
         self._sums: Array = np.zeros((groups.count, _ROWS * columns), self._bits)
         self._known: Mask = np.zeros(groups.count, np.bool_)
         self._changed: Mask = np.zeros(groups.count, np.bool_)
         self._registers: Array = np.zeros((len(slots), wave.height, WARP), np.uint32)
-        self._dealt: list[Array] | None = None
+        self._distributed: list[Array] | None = None
 
     def sums(self, groups: IntArray) -> Array:
         """Return the sums of some warpgroups as raw elements, `[groups, 64, columns]`."""
@@ -88,7 +88,7 @@ class Bank:
         self._sums[groups] = sums.reshape(len(groups), -1).view(self._bits)
         self._known[groups] = self._changed[groups] = True
 
-    def deal(self) -> None:
+    def distribute(self) -> None:
         """Write what has changed to the registers."""
         groups = np.flatnonzero(self._changed)
         self._changed[:] = False
@@ -100,22 +100,24 @@ class Bank:
         registers = self._current()
         registers[:, self._wave.geometry.warpgroups.warps[groups].reshape(-1)] = words
         self._registers = registers
-        self._dealt = list(registers)
-        for slot, value in zip(self._slots, self._dealt, strict=True):
+        self._distributed = list(registers)
+        for slot, value in zip(self._slots, self._distributed, strict=True):
             self._wave.registers[slot] = value
 
     def _forget_stale(self) -> None:
-        """Forget sums whose registers something else has written since they were dealt out."""
-        if self._dealt is None or self._changed.any():
+        """Forget sums whose registers something else has written since they were distributed."""
+        if self._distributed is None or self._changed.any():
             return
         registers = self._wave.registers
-        if any(registers[slot] is not dealt for slot, dealt in zip(self._slots, self._dealt, strict=True)):
+        if any(
+            registers[slot] is not distributed for slot, distributed in zip(self._slots, self._distributed, strict=True)
+        ):
             self._known[:] = False
-            self._dealt = None
+            self._distributed = None
 
     def _current(self) -> Array:
         """Return all registers of the bank, `[registers, warps, 32]`, the caller's own."""
-        if self._dealt is not None:
+        if self._distributed is not None:
             return self._registers.copy()
         registers = np.zeros_like(self._registers)
         for position, slot in enumerate(self._slots):
@@ -136,7 +138,7 @@ class Bank:
 
 
 @lru_cache(maxsize=64)
-def dealing(fragment: Fragment, columns: int) -> IntArray:
+def distribution(fragment: Fragment, columns: int) -> IntArray:
     """Return the element of a matrix `[64, columns]` at each place: `[registers, threads, elements in a register]`.
 
     A layout with more columns than that has its first registers for them.

@@ -232,11 +232,11 @@ class WarpClocks:
             told[column] = time
             self.learn(np.array([warp]), mask[None], told)
 
-    def meet(self, warps: Offsets, masks: Masks, meetings: Offsets) -> None:
-        """Let lanes of `warps` with the same number in `meetings` know what each of them knows and has done."""
-        order = np.argsort(meetings, kind="stable")
-        warps, masks, meetings = warps[order], masks[order], meetings[order]
-        first = np.flatnonzero(np.diff(meetings, prepend=meetings[0] - 1))
+    def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
+        """Let lanes of `warps` with the same number in `generations` know what each of them knows and has done."""
+        order = np.argsort(generations, kind="stable")
+        warps, masks, generations = warps[order], masks[order], generations[order]
+        first = np.flatnonzero(np.diff(generations, prepend=generations[0] - 1))
         sizes = np.diff(first, append=len(warps))
         whole = self.whole(warps, masks)
         self._unite(warps[whole])

@@ -61,9 +61,9 @@ class RaceChecker(Observer):
         for part in parts:
             part.next_wave()
 
-    def barrier(self, warps: Offsets, masks: Masks, meetings: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
+    def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
         """Order everything before each barrier before everything behind it."""
-        self._clocks.meet(warps, masks, meetings)
+        self._clocks.meet(warps, masks, generations)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""

@@ -166,7 +166,7 @@ class MaskGate:
         members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
         return members
 
-    def meetings(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
+    def convergences(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
         """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
         left: Lanes | None = lanes
         values = None if self.mask is None else self.mask(wave, lanes)
@@ -204,7 +204,7 @@ def synchronising(gate: MaskGate, step: Action) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            for warps, masks in gate.meetings(wave, lanes):
+            for warps, masks in gate.convergences(wave, lanes):
                 observers.warp_sync(warps, masks, wave.pc)
             _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
