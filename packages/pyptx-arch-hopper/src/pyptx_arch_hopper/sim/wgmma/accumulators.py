@@ -1,7 +1,7 @@
 """The sums of warpgroup products: as matrices while products complete, and distributed to registers when they have.
 
-A chain of products adds to one matrix, which is distributed once, when the last one of a batch has completed. As long as
-the registers hold what was distributed to them, the next product goes on with the matrix, and nothing is collected.
+A chain of products adds to one matrix, which is distributed once, when the last one of a batch has completed. As long
+as the registers hold what was distributed to them, the next product goes on with the matrix, and nothing is collected.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Accumulators:
             self._dirty.append(bank)
 
     def distribute(self) -> None:
-        """Distribute all changed sums out to registers."""
+        """Distribute all changed sums to registers."""
         for bank in self._dirty:
             bank.distribute()
         self._dirty.clear()
@@ -109,9 +109,8 @@ class Bank:
         if self._distributed is None or self._changed.any():
             return
         registers = self._wave.registers
-        if any(
-            registers[slot] is not distributed for slot, distributed in zip(self._slots, self._distributed, strict=True)
-        ):
+        known = zip(self._slots, self._distributed, strict=True)
+        if any(registers[slot] is not each for slot, each in known):
             self._known[:] = False
             self._distributed = None
 
