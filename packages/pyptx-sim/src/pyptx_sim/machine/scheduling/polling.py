@@ -1,4 +1,4 @@
-"""WarpSplits that poll: those that came round a loop and saw nothing new are parked until memory changes."""
+"""Warp splits that poll: those that came round a loop and saw nothing new are parked until memory changes."""
 
 from __future__ import annotations
 
