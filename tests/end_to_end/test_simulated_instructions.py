@@ -19,6 +19,7 @@ from tools.shares import FULL, full
 from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Function
 from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.instructions.compiling.held import hold
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.table import _end, _meaning, _step
 from pyptx_sim.program.lowering import lower
@@ -70,6 +71,7 @@ def _missing() -> tuple[Counter[str], dict[str, str], int]:
         for site in program.sites:
             operands = Operands(program, site, checked=True)
             try:
+                hold(operands)
                 _compile(operands, ends)
                 known += 1
             except MissingSemantics:

@@ -100,6 +100,7 @@ Binding: TypeAlias = (
     | PrototypeBinding
 )
 
+_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _KINDS: dict[type, str] = {
     ParameterBinding: ".param",
     UnsizedParameter: ".param",
@@ -145,6 +146,8 @@ class Scope:
                 return found.type
             case VectorBinding():
                 return f"v{len(found.components)}.{found.components[0].type}"
+            case Placement(type=kind) if kind in _OPAQUE:
+                return f".{kind}"
             case Placement():  # a device function's parameter, too, is local memory here
                 return "" if found.space == "local" else f".{found.space}"
             case None:
