@@ -122,6 +122,38 @@ def test_an_mbarrier_hears_when_copies_have_landed(
     assert (found.ravel() == np.arange(1, 257).astype(np.uint8)).all()
 
 
+_WAIT_FOR_PHASE_0 = """
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    """
+_TELL_ANOTHER = """
+    @!%p1 mbarrier.init.shared.b64 [other], 32;
+    bar.sync 0;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [other];
+    """
+
+
+@each_schedule
+def test_copies_whose_mbarrier_nobody_waits_for_are_found(schedule: dict[str, Any]) -> None:
+    body = """
+    setp.ne.u32 %p1, %r0, 0;
+    @!%p1 mbarrier.init.shared.b64 [bar], 32;
+    bar.sync 0;
+    mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2;
+    cp.async.ca.shared.global [%r1], [%rd1], 4;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+    """
+    before = ".shared .align 16 .b8 tile[128];\n.shared .align 8 .b64 bar, other;"
+    (found,) = execute(body, np.ones(32, np.uint32), before=before, **schedule).findings
+    assert found.rule == "unfinished-copy"
+    assert "ends without having waited for its copies (cp.async)" in found.message
+    for seen in ("cp.async.wait_all;", _WAIT_FOR_PHASE_0, f"{_TELL_ANOTHER}{_WAIT_FOR_PHASE_0}"):
+        assert not execute(body + seen, np.ones(32, np.uint32), before=before, **schedule).findings, seen
+    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # which the arrival does not follow
+    (found,) = execute(body + _WAIT_FOR_PHASE_0 + late, np.ones(32, np.uint32), before=before, **schedule).findings
+    assert found.rule == "unfinished-copy"
+
+
 def test_a_late_copy_is_not_seen_before_the_wait() -> None:
     body = f"""
     {ADDRESSES.format(size=4)}

@@ -139,6 +139,7 @@ class _Pieces:
 
 def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
     """Let an arrival of each thread, at the mbarrier that it names, follow all of its work of a kind so far."""
+    groups = wave.groups_of(kind)
     arrivals = Arrivals(
         wave=wave,
         pc=wave.pc,
@@ -147,10 +148,10 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
         group=None,
         numbers=np.zeros(len(threads), np.int64),
         follows=kind,
+        behind=groups.count,
         barriers=threads.offsets,
     )
     item_id = wave.engine.issue(arrivals)
-    wave.groups_of(kind).tell(threads.warps, threads.columns)
     if wave.machine.observers.active:
         wave.machine.observers.follows(kind, item_id, *by_warp(threads.warps, threads.columns))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.extension import AsyncItem
+from pyptx_sim.machine.asynchrony.groups import Telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,9 +48,13 @@ class Copies(AsyncItem):
 
 @dataclass(slots=True, kw_only=True)
 class Arrivals(AsyncItem):
-    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has completed."""
+    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has completed.
+
+    `behind` is the number of the last operation of the kind that was issued before them.
+    """
 
     follows: GroupKind
+    behind: int
     barriers: IntArray
 
     def signals(self) -> Iterable[int]:
@@ -65,5 +70,11 @@ class Arrivals(AsyncItem):
             return item.issued_by(self.warps, self.lanes)
 
         self.wave.engine.complete_before(self.item_id, theirs)
-        for barrier, count in zip(*np.unique(self.barriers, return_counts=True), strict=True):
-            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, item_id=self.item_id)
+        mbarriers, groups = self.wave.mbarriers, self.wave.groups_of(self.follows)
+        for barrier in map(int, np.unique(self.barriers)):
+            here = self.barriers == barrier
+            known = mbarriers.find(barrier, self.pc)
+            if known is None:
+                continue
+            groups.tell(Telling(known, known.phase, self.warps[here], self.lanes[here], self.behind))
+            mbarriers.arrive(barrier, [1] * int(here.sum()), self.pc, item_id=self.item_id)

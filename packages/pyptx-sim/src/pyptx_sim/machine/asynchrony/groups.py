@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from pyptx_sim.extension import GroupKind
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
+    from pyptx_sim.machine.barriers.mbarrier_object import Mbarrier
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
 
@@ -23,16 +24,32 @@ BULK: Final = GroupKind(
     reads=True,
 )
 
+_ENOUGH: Final = 64  # arrivals that are kept before it is worth asking which of them have been seen
+
+
+class Telling(NamedTuple):
+    """An arrival of some threads at an mbarrier in a phase, which came when their first `behind` operations were over.
+
+    Who sees the phase end knows that they are over. Operations are counted as `Groups.noted` counts them.
+    """
+
+    mbarrier: Mbarrier
+    phase: int
+    warps: IntArray
+    lanes: IntArray
+    behind: int
+
 
 class Groups:
     """The groups of one kind of every thread of a wave, `[warps, 32]`.
 
     A thread's operations go to its group number `open`; all groups below `done` are waited for, and all below `read`
     are waited for as far as their sources go. All operations belong to groups below `issued`; the last one stands at pc
-    `issued_at`. Of threads that are `told`, an mbarrier hears when all of them are over.
+    `issued_at`. `count` counts what all threads issued; a thread's last one was number `noted`. A wait at an mbarrier
+    has seen the end of those up to number `_seen`; `_tellings` are the arrivals that may still be seen.
     """
 
-    __slots__ = ("done", "issued", "issued_at", "open", "read", "told")
+    __slots__ = ("_enough", "_seen", "_tellings", "count", "done", "issued", "issued_at", "noted", "open", "read")
 
     def __init__(self, height: int) -> None:
         """Begin with empty groups."""
@@ -42,17 +59,41 @@ class Groups:
 
         self.issued: IntArray = np.zeros((height, WARP), np.int64)
         self.issued_at: IntArray = np.zeros((height, WARP), np.int64)
-        self.told: Mask = np.zeros((height, WARP), np.bool_)
+        self.count = 0
+        self.noted: IntArray = np.zeros((height, WARP), np.int64)
+        self._seen: IntArray = np.zeros((height, WARP), np.int64)
+        self._tellings: list[Telling] = []
+        self._enough = _ENOUGH
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> None:
         """Note an operation of each of some threads."""
         self.issued[warps, lanes] = self.open[warps, lanes] + 1
         self.issued_at[warps, lanes] = pc
-        self.told[warps, lanes] = False
+        self.count += 1
+        self.noted[warps, lanes] = self.count
 
-    def tell(self, warps: IntArray, lanes: IntArray) -> None:
-        """Note that an mbarrier hears when all operations so far of some threads are over."""
-        self.told[warps, lanes] = True
+    def tell(self, telling: Telling) -> None:
+        """Note that an mbarrier has heard of operations that are over."""
+        self._tellings.append(telling)
+        if len(self._tellings) > self._enough:
+            self._settle()
+            self._enough = max(_ENOUGH, 2 * len(self._tellings))
+
+    def unseen(self, *, reads: bool) -> Mask:
+        """Return the threads with operations that no wait, for groups or at an mbarrier, has seen the end of."""
+        self._settle()
+        return (self.issued > (self.read if reads else self.done)) & (self.noted > self._seen)
+
+    def _settle(self) -> None:
+        """Keep of the arrivals those whose phase no wait has seen end yet."""
+        kept = []
+        for telling in self._tellings:
+            mbarrier, phase, warps, lanes, behind = telling
+            if mbarrier.seen < phase:
+                kept.append(telling)
+            else:
+                self._seen[warps, lanes] = np.maximum(self._seen[warps, lanes], behind)
+        self._tellings = kept
 
     def commit(self, warps: IntArray, masks: Mask) -> None:
         """Close the current group of each thread in `masks`, a row for each of `warps`."""

@@ -22,8 +22,7 @@ def finish(wave: Wave) -> None:
     for end in wave.endings:
         end()
     for kind, groups in wave.groups.items():
-        waited = groups.read if kind.reads else groups.done
-        open_ = (groups.issued > waited) & ~groups.told & wave.geometry.threads & ~wave.live
+        open_ = groups.unseen(reads=kind.reads) & wave.geometry.threads & ~wave.live
         for pc in np.unique(groups.issued_at[open_]).tolist():
             here = open_ & (groups.issued_at == pc)
             warp, lane = (int(part[0]) for part in np.nonzero(here))
