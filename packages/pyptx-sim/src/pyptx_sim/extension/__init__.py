@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARPGROUP, GroupKind
 from pyptx_sim.extension.item import AsyncItem
+from pyptx_sim.extension.layout import Layout
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import (
     VERSION,
@@ -49,6 +50,7 @@ __all__ = [
     "Extension",
     "GroupKind",
     "Judge",
+    "Layout",
     "Mutation",
     "Observer",
     "Operation",

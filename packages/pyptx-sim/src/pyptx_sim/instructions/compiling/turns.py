@@ -15,7 +15,7 @@ from pyptx_sim.instructions.notify import tell_waited
 from pyptx_sim.instructions.synchronization.async_copy import arrive_behind
 from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
 from pyptx_sim.instructions.synchronization.threads import in_shared
-from pyptx_sim.machine.lanes import Lanes, pick, spread
+from pyptx_sim.machine.lanes import Lanes, by_warp, pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
 from pyptx_sim.observer import Work
 
@@ -254,6 +254,21 @@ class Turn:
     def thread_name(self, warp: int, lane: int) -> str:
         """Return what messages call a thread, by its warp in the wave."""
         return self.wave.geometry.thread_name(warp, lane)
+
+    def release_to(self, proxy: Proxy) -> None:
+        """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
+        if self.observed:
+            self.wave.machine.observers.proxy_released(proxy, *self._lanes.by_warp())
+
+    def acquire_through(self, proxy: Proxy, space: Space, offsets: Integers, size: int) -> None:
+        """Execute its acquiring fence, of `size` bytes at each active thread's offset in a space's arena."""
+        if not self.observed:
+            return
+        warps, lanes = self.threads
+        for place in np.unique(offsets).tolist():
+            here = offsets == place
+            some = by_warp(warps[here], lanes[here])
+            self.wave.machine.observers.proxy_acquired(proxy, space.name, place, size, *some)
 
 
 def acting(run: Callable[[Turn], None]) -> Action:
