@@ -11,6 +11,7 @@ RULES: Final = (
     Rule(
         name="unfinished-product",
         summary="a warp ends before it has waited for its products",
+        severity="warning",
     ),
     Rule(
         name="missing-wgmma-fence",
@@ -23,6 +24,7 @@ RULES: Final = (
     Rule(
         name="register-deal",
         summary="setmaxnreg where the manual leaves open what happens",
+        severity="warning",
     ),
     Rule(
         name="matrix-descriptor",
