@@ -173,6 +173,29 @@ def test_two_warps_race_in_its_memory(run: Run) -> None:
     assert "let the warps of the block meet" in printed
 
 
+def test_each_warp_that_reads_its_memory_is_held_against_a_later_write(run: Run) -> None:
+    """Warps 0 to 3 read what warp 4 writes anew; one of them does not come to the barrier in between."""
+    kernel = (
+        HEAD + "mov.u32 %r2, 0;\nshr.u32 %r12, %r1, 5;\nsetp.eq.u32 %p1, %r12, 4;\nsetp.ne.u32 %p2, %r12, MISSING;\n"
+        "and.b32 %r11, %r1, 31;\nsetp.eq.and.u32 %p3, %r11, 0, %p1;\n"
+        "@%p3 acme.put.b32 [%r2], %r1;\nbar.sync 0;\n@!%p1 acme.get.b32 %r3, [%r2];\n"
+        "@%p2 bar.sync 1, COUNT;\n@%p3 acme.put.b32 [%r2], %r1;\n" + END
+    )
+    script = f"""
+for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
+    text = {kernel!r}.replace("MISSING", str(missing)).replace("COUNT", str(count))
+    rules = [f.rule for f in go(text, warps=5)[1]]
+    assert rules == ["vault-race"] * (missing < 4), (missing, rules)
+"""
+    run(SCRIPT + script)
+
+
+def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
+    printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
+    assert "unfinished-blend (warning): " in printed
+    assert "hint: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
+
+
 def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
     calls = "\n".join(
         f"out, found = go(TEXT, warps=30, {options})\nassert (out == a @ (a + 1)).all() and not found, (out, found)"

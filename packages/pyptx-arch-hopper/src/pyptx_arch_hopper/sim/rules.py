@@ -11,6 +11,7 @@ RULES: Final = (
     Rule(
         name="unfinished-product",
         summary="a warp ends before it has waited for its products",
+        hint="wait for it before the thread ends: its memory may be another block's by the time it completes",
         severity="warning",
     ),
     Rule(
@@ -31,6 +32,10 @@ RULES: Final = (
         summary="a descriptor that describes no matrix, or another one than what lies there",
         hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
         observer=RaceChecker,
+    ),
+    Rule(
+        name="mbarrier-block",
+        summary="a copy whose mbarrier lies in another block than what it writes",
     ),
     Rule(
         name="tensor-map",

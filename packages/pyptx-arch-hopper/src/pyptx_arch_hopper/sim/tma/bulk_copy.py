@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma import tensor_copy
 from pyptx_arch_hopper.sim.tma.bulk import Elements
+from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
@@ -17,7 +18,6 @@ from pyptx_sim.instructions.memory.transfers import compile_hint
 from pyptx_sim.instructions.synchronization import async_copy
 from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
 from pyptx_sim.instructions.synchronization.threads import locate
-from pyptx_sim.machine.asynchrony.groups import BULK
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.types import SIXTEEN, dtype_of

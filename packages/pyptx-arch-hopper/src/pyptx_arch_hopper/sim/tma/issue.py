@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
+from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.telling import tell_bulk
-from pyptx_sim.machine.asynchrony.groups import BULK
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Convert, Elements
