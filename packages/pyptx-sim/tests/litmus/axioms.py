@@ -1,0 +1,337 @@
+"""What the manual's axioms say of a litmus program: every outcome that they allow, and whether it has a race.
+
+All candidate executions are enumerated: which write each read reads, in which order fences that are `.sc` stand, and
+how writes of a location that are morally strong are ordered. An execution is allowed if it breaks no axiom. Nothing is
+shared with the simulator's checker, which is held against this. Manual: "Memory Consistency Model"; the names of its
+sections stand at what they define. Relations are tuples of bit sets: bit j of row i says that i precedes j.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .programs import Operation, Program
+
+Relation: TypeAlias = "tuple[int, ...]"
+
+_RELEASES = frozenset({"release", "acq_rel", "sc"})
+_ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What can be seen of an execution: the value of each `ld` and `atom`, in order, and of each location at the end."""
+
+    read: tuple[int, ...]
+    final: tuple[int, ...]
+
+
+def verdicts(program: Program) -> Mapping[Outcome, frozenset[bool]]:
+    """Return the outcomes that the axioms allow, each with whether executions that have it have a data race."""
+    found: dict[Outcome, frozenset[bool]] = {}
+    for execution in _executions(program):
+        for outcome in execution.outcomes():
+            found[outcome] = found.get(outcome, frozenset()) | {execution.racy}
+    return found
+
+
+# --- relations ------------------------------------------------------------------------------------
+
+
+def _closed(relation: Relation) -> Relation:
+    """Return the transitive closure."""
+    rows = list(relation)
+    for middle in range(len(rows)):
+        for start, row in enumerate(rows):
+            if row >> middle & 1:
+                rows[start] |= rows[middle]
+    return tuple(rows)
+
+
+def _cyclic(relation: Relation) -> bool:
+    return any(row >> start & 1 for start, row in enumerate(_closed(relation)))
+
+
+def _united(*relations: Relation) -> Relation:
+    united = list(relations[0])
+    for relation in relations[1:]:
+        united = [row | other for row, other in zip(united, relation, strict=True)]
+    return tuple(united)
+
+
+def _composed(first: Relation, then: Relation) -> Relation:
+    rows = list[int]()
+    for row in first:
+        reached = 0
+        for middle, other in enumerate(then):
+            if row >> middle & 1:
+                reached |= other
+        rows.append(reached)
+    return tuple(rows)
+
+
+def _relation(size: int, pairs: Iterable[tuple[int, int]]) -> Relation:
+    rows = [0] * size
+    for start, end in pairs:
+        rows[start] |= 1 << end
+    return tuple(rows)
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+class _Events:
+    """The operations of a program by number, and what does not depend on an execution.
+
+    Behind them stand the writes that have initialised the locations, then the second halves of the barriers: a barrier
+    is an arrival and a wait.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.operations = program.operations
+        self.initial = {where: len(self.operations) + index for index, where in enumerate(program.locations)}
+        bars = [number for number, each in enumerate(self.operations) if each.name == "bar"]
+        behind = len(self.operations) + len(self.initial)
+        self.waits = {number: behind + index for index, number in enumerate(bars)}
+        self.size = behind + len(bars)
+        self.numbers = range(len(self.operations))
+        self.writes = {
+            where: [self.initial[where], *(i for i in self.numbers if self._writes(i, where))] for where in self.initial
+        }
+        self.reads = [number for number in self.numbers if self.operations[number].reads]
+
+    def _writes(self, number: int, where: str) -> bool:
+        return self.operations[number].writes and self.operations[number].where == where
+
+    @cached_property
+    def program_order(self) -> Relation:
+        """Manual: "Program Order"; memory is initialised before everything."""
+        pairs = list[tuple[int, int]]()
+        for first, then in itertools.combinations(self.numbers, 2):
+            if self.operations[first].thread == self.operations[then].thread:
+                pairs += [(first, then), (self.waits.get(first, first), then)]
+        pairs += [(arrival, wait) for arrival, wait in self.waits.items()]
+        pairs += [(first, number) for first in self.initial.values() for number in self.numbers]
+        return _closed(_relation(self.size, pairs))
+
+    @cached_property
+    def meetings(self) -> Relation:
+        """Barriers: what arrives at one synchronizes with what waits there. Manual: "Memory synchronization"."""
+        rounds = dict[tuple[int, int, int], list[int]]()
+        for thread, place in enumerate(self.program.places):
+            mine = [number for number in self.waits if self.operations[number].thread == thread]
+            for count, number in enumerate(mine):
+                rounds.setdefault((place.cluster, place.block, count), []).append(number)
+        pairs = [(one, self.waits[other]) for met in rounds.values() for one in met for other in met]
+        return _relation(self.size, pairs)
+
+    def strong_pair(self, first: int, then: int) -> bool:
+        """Manual: "Morally strong operations"; here all locations overlap completely, and all proxies are generic."""
+        if first >= len(self.operations) or then >= len(self.operations):
+            return False
+        one, other = self.operations[first], self.operations[then]
+        if one.where and other.where and one.where != other.where:
+            return False
+        if one.thread == other.thread:
+            return True
+        here, there = self.program.places[one.thread], self.program.places[other.thread]
+        return (
+            one.strong and other.strong and here.shares(one.scope, there) and there.shares(other.scope, here)
+        )
+
+    @cached_property
+    def strong_pairs(self) -> Relation:
+        """Which operations are morally strong with which."""
+        pairs = itertools.product(range(self.size), repeat=2)
+        return _relation(self.size, (pair for pair in pairs if pair[0] != pair[1] and self.strong_pair(*pair)))
+
+    def patterns(self, number: int, *, releases: bool) -> list[int]:
+        """Return the other ends of the patterns of a write, or of a read. Manual: "Release and Acquire Patterns"."""
+        operation, kinds = self.operations[number], _RELEASES if releases else _ACQUIRES
+        if not operation.strong or (not releases and operation.name == "red"):
+            return []
+        ends = [number] if operation.semantics in kinds else []
+        for other in self.numbers:
+            beyond = self.operations[other]
+            ordered = self.program_order[other] >> number & 1 if releases else self.program_order[number] >> other & 1
+            same = beyond.name == "fence" or (
+                beyond.where == operation.where and (beyond.writes if releases else beyond.reads)
+            )
+            if ordered and same and beyond.semantics in kinds and (releases or beyond.name != "red"):
+                ends.append(other)
+        return ends
+
+    def fence_orders(self) -> Iterator[Relation]:
+        """Yield each order of morally strong `fence.sc`. Manual: "Fence-SC Order"."""
+        fences = [number for number in self.numbers if (self.operations[number].name, self.operations[number].semantics) == ("fence", "sc")]
+        seen = set[Relation]()
+        for order in itertools.permutations(fences):
+            pairs = itertools.combinations(order, 2)
+            relation = _relation(self.size, (pair for pair in pairs if self.strong_pairs[pair[0]] >> pair[1] & 1))
+            if relation not in seen:
+                seen.add(relation)
+                yield relation
+
+
+# --- executions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """An allowed execution: which write each read reads, the causality order, and the coherence order."""
+
+    events: _Events
+    source: Mapping[int, int]
+    causality: Relation
+    coherence: Relation
+
+    @property
+    def racy(self) -> bool:
+        """Manual: "Conflict and Data-races"."""
+        events = self.events
+        for first, then in itertools.combinations(events.numbers, 2):
+            one, other = events.operations[first], events.operations[then]
+            conflict = one.where and one.where == other.where and (one.writes or other.writes)
+            ordered = self.causality[first] >> then & 1 or self.causality[then] >> first & 1
+            if conflict and not ordered and not events.strong_pair(first, then):
+                return True
+        return False
+
+    def value(self, write: int) -> int:
+        """Return what a write leaves."""
+        if write >= len(self.events.operations):
+            return 0
+        operation = self.events.operations[write]
+        return operation.bit + (self.value(self.source[write]) if operation.updates else 0)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield what can be seen: of writes that race, any may be the last."""
+        events = self.events
+        read = tuple(self.value(self.source[each]) for each in events.reads if events.operations[each].name != "red")
+        last = [
+            {self.value(write) for write in writes if not any(self.coherence[write] >> other & 1 for other in writes)}
+            for writes in events.writes.values()
+        ]
+        for final in itertools.product(*last):
+            yield Outcome(read, final)
+
+
+def _executions(program: Program) -> Iterator[_Execution]:
+    events = _Events(program)
+    choices = [[write for write in events.writes[events.operations[read].where] if write != read] for read in events.reads]
+    for chosen in itertools.product(*choices):
+        source = dict(zip(events.reads, chosen, strict=True))
+        updates = ((write, read) for read, write in source.items() if read in events.numbers and events.operations[read].updates)
+        if _cyclic(_relation(events.size, updates)):  # Manual: "No Thin Air"
+            continue
+        observed = _observation(events, source)
+        for fences in events.fence_orders():
+            base = _closed(_united(events.program_order, events.meetings, fences, _synchronized(events, observed)))
+            if any(row >> start & 1 for start, row in enumerate(base)):
+                continue
+            causality = _united(base, _composed(observed, base))
+            for coherence in _coherences(events, causality):
+                if _is_allowed(events, source, causality, coherence):
+                    yield _Execution(events, source, causality, coherence)
+
+
+def _observation(events: _Events, source: Mapping[int, int]) -> Relation:
+    """Manual: "Observation Order"."""
+    direct = _relation(events.size, ((w, r) for r, w in source.items() if events.strong_pairs[w] >> r & 1))
+    through = tuple(
+        row if number in events.numbers and events.operations[number].updates else 0 for number, row in enumerate(direct)
+    )
+    found = direct
+    for _ in events.reads:
+        found = _united(found, _composed(found, through))
+    return found
+
+
+def _synchronized(events: _Events, observed: Relation) -> Relation:
+    """Manual: "Memory synchronization", patterns."""
+    pairs = list[tuple[int, int]]()
+    for write, read in itertools.product(events.numbers, events.reads):
+        if observed[write] >> read & 1:
+            heads, tails = events.patterns(write, releases=True), events.patterns(read, releases=False)
+            pairs += [
+                (head, tail)
+                for head, tail in itertools.product(heads, tails)
+                if head != tail and events.strong_pairs[head] >> tail & 1
+            ]
+    return _relation(events.size, pairs)
+
+
+def _coherences(events: _Events, causality: Relation) -> Iterator[Relation]:
+    """Yield the orders of writes: all that are morally strong or in causality order. Manual: "Coherence Order"."""
+    given, open_ = list[tuple[int, int]](), list[tuple[int, int]]()
+    for where, writes in events.writes.items():
+        given += [(events.initial[where], write) for write in writes[1:]]
+        for one, other in itertools.combinations(writes[1:], 2):
+            ways = [(a, b) for a, b in ((one, other), (other, one)) if causality[a] >> b & 1]
+            given += ways
+            if not ways and events.strong_pairs[one] >> other & 1:
+                open_.append((one, other))
+    seen = set[Relation]()
+    for turned in itertools.product((False, True), repeat=len(open_)):
+        ways = [(b, a) if turn else (a, b) for (a, b), turn in zip(open_, turned, strict=True)]
+        relation = _closed(_relation(events.size, (*given, *ways)))
+        if relation not in seen and not any(row >> start & 1 for start, row in enumerate(relation)):
+            seen.add(relation)
+            yield relation
+
+
+def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation, coherence: Relation) -> bool:
+    """Tell whether an execution keeps to the axioms. Manual: "Axioms"."""
+    reads = _relation(events.size, ((write, read) for read, write in source.items()))
+    before = _relation(
+        events.size,
+        (
+            (read, later)
+            for read, write in source.items()
+            for later in events.writes[events.operations[read].where]
+            if later != read and coherence[write] >> later & 1
+        ),
+    )
+    communication = _united(reads, coherence, before)
+    return not (
+        any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # "Causality"
+        or _splits_update(events, source, coherence)
+        or _cyclic(_united(_same_place(events), _strong_part(events, communication)))  # "Sequential Consistency Per Location"
+    )
+
+
+def _splits_update(events: _Events, source: Mapping[int, int], coherence: Relation) -> bool:
+    """Tell whether a write stands between what an update reads and what it writes. Manual: "Atomicity"."""
+    return any(
+        coherence[write] >> between & 1 and coherence[between] >> read & 1 and events.strong_pairs[read] >> between & 1
+        for read, write in source.items()
+        if events.operations[read].updates
+        for between in events.writes[events.operations[read].where]
+    )
+
+
+def _same_place(events: _Events) -> Relation:
+    pairs = itertools.permutations(events.numbers, 2)
+    return _relation(
+        events.size,
+        (
+            (a, b)
+            for a, b in pairs
+            if events.program_order[a] >> b & 1 and 0 < len({events.operations[a].where, events.operations[b].where} - {""}) == 1
+            and events.operations[a].where and events.operations[b].where
+        ),
+    )
+
+
+def _strong_part(events: _Events, relation: Relation) -> Relation:
+    return tuple(row & strong for row, strong in zip(relation, events.strong_pairs, strict=True))
+
+
+__all__ = ["Operation", "Outcome", "verdicts"]

@@ -1,0 +1,138 @@
+"""Families of litmus programs: the shapes of the literature, with every way of telling and of hearing.
+
+A shape has holes: `{release}` is where a thread tells at `f` (or `g`), `{acquire}` where one hears. Sources of the
+shapes: Alglave, Batty, Donaldson and others, "GPU Concurrency: Weak Behaviours and Programming Assumptions", 2015;
+Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", 2019.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from typing import TYPE_CHECKING, Final
+
+from .programs import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TELLING: Final = (
+    "st f",
+    "st.relaxed.S f",
+    "st.release.S f",
+    "fence.acq_rel.S; st.relaxed.S f",
+    "fence.sc.S; st.relaxed.S f",
+    "fence.acq_rel.S; st f",
+    "atom.relaxed.S f",
+    "atom.release.S f",
+    "red.release.S f",
+    "st.release.S f; st.relaxed.S f",
+)
+HEARING: Final = (
+    "ld f",
+    "ld.relaxed.S f",
+    "ld.acquire.S f",
+    "ld.relaxed.S f; fence.acq_rel.S",
+    "ld f; fence.acq_rel.S",
+    "ld.relaxed.S f; ld.acquire.S f",
+    "atom.relaxed.S f",
+    "atom.acquire.S f",
+    "atom.relaxed.S f; fence.sc.S",
+    "red.relaxed.S f; fence.acq_rel.S",
+)
+# Between two threads that tell and hear: how far apart they are.
+APART: Final = ("|", "||", "|||")
+
+# Three threads and more, by their names in the literature.
+LONG: Final = {
+    "message passing": "st x; {release} || {acquire}; ld x",
+    "write after message": "st x; {release} || {acquire}; st x",
+    "read before message": "ld x; {release} || {acquire}; st x",
+    "update after message": "st x; {release} || {acquire}; atom.relaxed.gpu x",
+    "two writes to one": "st x; st x; {release} || {acquire}; ld x",
+    "observed, then read": "st.relaxed.gpu x || ld.acquire.gpu x; ld x",
+    "write to read causality": "st x; {release} || {acquire}; {then} || {after}; ld x",
+    "through an update": "st x; {release} || atom.relaxed.gpu f || {acquire}; ld x",
+    "through a store": "st x; {release} || ld.relaxed.gpu f; st.relaxed.gpu f || {acquire}; ld x",
+    "two tell one": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
+    "one tells two": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
+}
+# Shapes that tell no message: what is strong about them is spelt.
+SHORT: Final = (
+    "st.{w} x; {f}; ld.{w} y || st.{w} y; {f}; ld.{w} x",
+    "ld.{w} x; {f}; st.{w} y || ld.{w} y; {f}; st.{w} x",
+    "st.{w} x; {f}; st.{w} y || st.{w} y; {f}; st.{w} x",
+    "st.{w} x; {f}; st.{w} y || st.{w} y; {f}; ld.{w} x",
+    "st.{w} x; {f}; st.{w} y || ld.{w} y; {f}; st.{w} x",
+    "st.{w} x || st.{w} y || ld.{w} x; {f}; ld.{w} y || ld.{w} y; {f}; ld.{w} x",
+    "st.{w} x || ld.{w} x; ld.{w} x",
+    "st.{w} x; st.{w} x || ld.{w} x; ld.{w} x",
+    "ld.{w} x; st.{w} x || st.{w} x",
+    "atom.{w} x || atom.{w} x || ld.{w} x",
+    "atom.{w} x || st.{w} x",
+    "red.{w} x || atom.{w} x; ld.{w} x",
+)
+# Barriers of a block, and what they do not order.
+BARRIERS: Final = (
+    "st x; bar | bar; ld x",
+    "st x | bar; ld x",
+    "ld x; bar | bar; st x",
+    "st x; bar; ld y | st y; bar; ld x",
+    "st x; bar; st.release.gpu f | bar || ld.acquire.gpu f; ld x",
+    "st x; bar | bar; st.release.gpu f || ld.acquire.gpu f; ld x",
+    "st x; bar | bar; st.relaxed.gpu f || ld.acquire.gpu f; ld x",
+    "st x; st.release.gpu f || ld.acquire.gpu f; bar | bar; ld x",
+    "st x; st.release.gpu f || ld.relaxed.gpu f; bar | bar; ld x",
+    "st x; st.release.gpu f || bar; ld.acquire.gpu f | bar; ld x",
+    "st x; st.release.cta f; bar | bar; st.release.gpu g || ld.acquire.gpu g; ld x",
+)
+
+
+def messages() -> Iterator[str]:
+    """Yield one message between two threads, told and heard in every way, at every scope and distance."""
+    for telling, hearing, apart, scope in itertools.product(TELLING, HEARING, APART, SCOPES):
+        yield f"st x; {telling} {apart} {hearing}; ld x".replace(".S", f".{scope}")
+
+
+def mixed_scopes() -> Iterator[str]:
+    """Yield messages whose two ends name different scopes."""
+    for (told, heard), apart in itertools.product(itertools.permutations(SCOPES, 2), APART):
+        for telling, hearing in itertools.product(TELLING[2:4], HEARING[2:4]):
+            yield f"st x; {telling.replace('.S', f'.{told}')} {apart} {hearing.replace('.S', f'.{heard}')}; ld x"
+
+
+def long_shapes() -> Iterator[str]:
+    """Yield the shapes with messages."""
+    for shape in LONG.values():
+        for telling, hearing in itertools.product(TELLING[1:9:2], HEARING[1:9:2]) if "{" in shape else [("", "")]:
+            after, then = (re.sub(r" f(?=$|;)", " g", each) for each in (hearing, telling))
+            yield shape.format(release=telling, acquire=hearing, then=then, after=after).replace(".S", ".gpu")
+
+
+def short_shapes() -> Iterator[str]:
+    """Yield the shapes without a message: weak, relaxed, and with fences between."""
+    for shape, strength, fence in itertools.product(
+        SHORT, ("weak", "relaxed.gpu", "relaxed.cta"), ("", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.sc.cta")
+    ):
+        if fence and "{f}" not in shape:
+            continue
+        yield shape.format(w=strength, f=fence).replace(".weak", "").replace("; ;", ";")
+
+
+def random_shapes(count: int, seed: int) -> Iterator[str]:
+    """Yield programs of two or three threads that do anything."""
+    draw = random.Random(seed)
+    operations = [
+        *(f"{name} {where}" for name in ("ld", "st") for where in "xf"),
+        *(f"{name}.{sem}.{scope} f" for scope in ("cta", "gpu")
+          for name, sem in (("st", "relaxed"), ("st", "release"), ("ld", "relaxed"), ("ld", "acquire"),
+                            ("atom", "relaxed"), ("atom", "acq_rel"), ("red", "relaxed"))),
+        *(f"fence.{sem}.{scope}" for sem in ("acq_rel", "sc") for scope in ("cta", "gpu")),
+    ]  # fmt: skip
+    for _ in range(count):
+        threads = ["; ".join(draw.choices(operations, k=draw.randint(2, 3))) for _ in range(draw.randint(2, 3))]
+        text = threads[0]
+        for thread in threads[1:]:
+            text += f" {draw.choice(APART)} {thread}"
+        yield text
