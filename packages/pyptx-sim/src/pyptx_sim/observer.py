@@ -84,6 +84,21 @@ class Work:
         return None if proxy is not None and proxy.one_way and touch.writes else proxy
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What strong accesses do beside reading and writing. Manual: "Release and Acquire Patterns", "Scope".
+
+    `hears`: what they read can be acquired, now or by a fence behind; what `red` reads cannot.
+    """
+
+    scope: str
+    reads: bool
+    writes: bool
+    acquires: bool = False
+    releases: bool = False
+    hears: bool = True
+
+
 class RunView(Protocol):
     """What a checker may ask of the run that it watches."""
 
@@ -155,6 +170,11 @@ class Observer:
     ) -> None:
         """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
 
+    def strong(
+        self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """See that the accesses told of next are strong, with this order; not told of accesses to mbarriers."""
+
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
         """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
 
@@ -165,8 +185,8 @@ class Observer:
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
         """See that in each of `warps` the lanes of its mask have synchronised."""
 
-    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
-        """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed."""
+    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:
+        """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed; `in_order`: one that is `.sc`."""
 
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
         """See lanes arrive at the mbarrier at offset `place` of shared memory, and release all that they did.

@@ -142,9 +142,7 @@ class _Events:
         if one.thread == other.thread:
             return True
         here, there = self.program.places[one.thread], self.program.places[other.thread]
-        return (
-            one.strong and other.strong and here.shares(one.scope, there) and there.shares(other.scope, here)
-        )
+        return one.strong and other.strong and here.shares(one.scope, there) and there.shares(other.scope, here)
 
     @cached_property
     def strong_pairs(self) -> Relation:
@@ -170,7 +168,11 @@ class _Events:
 
     def fence_orders(self) -> Iterator[Relation]:
         """Yield each order of morally strong `fence.sc`. Manual: "Fence-SC Order"."""
-        fences = [number for number in self.numbers if (self.operations[number].name, self.operations[number].semantics) == ("fence", "sc")]
+        fences = [
+            number
+            for number in self.numbers
+            if (self.operations[number].name, self.operations[number].semantics) == ("fence", "sc")
+        ]
         seen = set[Relation]()
         for order in itertools.permutations(fences):
             pairs = itertools.combinations(order, 2)
@@ -225,10 +227,16 @@ class _Execution:
 
 def _executions(program: Program) -> Iterator[_Execution]:
     events = _Events(program)
-    choices = [[write for write in events.writes[events.operations[read].where] if write != read] for read in events.reads]
+    choices = [
+        [write for write in events.writes[events.operations[read].where] if write != read] for read in events.reads
+    ]
     for chosen in itertools.product(*choices):
         source = dict(zip(events.reads, chosen, strict=True))
-        updates = ((write, read) for read, write in source.items() if read in events.numbers and events.operations[read].updates)
+        updates = (
+            (write, read)
+            for read, write in source.items()
+            if read in events.numbers and events.operations[read].updates
+        )
         if _cyclic(_relation(events.size, updates)):  # Manual: "No Thin Air"
             continue
         observed = _observation(events, source)
@@ -246,7 +254,8 @@ def _observation(events: _Events, source: Mapping[int, int]) -> Relation:
     """Manual: "Observation Order"."""
     direct = _relation(events.size, ((w, r) for r, w in source.items() if events.strong_pairs[w] >> r & 1))
     through = tuple(
-        row if number in events.numbers and events.operations[number].updates else 0 for number, row in enumerate(direct)
+        row if number in events.numbers and events.operations[number].updates else 0
+        for number, row in enumerate(direct)
     )
     found = direct
     for _ in events.reads:
@@ -303,7 +312,9 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
     return not (
         any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # "Causality"
         or _splits_update(events, source, coherence)
-        or _cyclic(_united(_same_place(events), _strong_part(events, communication)))  # "Sequential Consistency Per Location"
+        or _cyclic(
+            _united(_same_place(events), _strong_part(events, communication))
+        )  # "Sequential Consistency Per Location"
     )
 
 
@@ -324,8 +335,10 @@ def _same_place(events: _Events) -> Relation:
         (
             (a, b)
             for a, b in pairs
-            if events.program_order[a] >> b & 1 and 0 < len({events.operations[a].where, events.operations[b].where} - {""}) == 1
-            and events.operations[a].where and events.operations[b].where
+            if events.program_order[a] >> b & 1
+            and 0 < len({events.operations[a].where, events.operations[b].where} - {""}) == 1
+            and events.operations[a].where
+            and events.operations[b].where
         ),
     )
 

@@ -53,7 +53,11 @@ class Operation:
     bit: int
 
     def __str__(self) -> str:
-        words = [self.name, *([self.semantics] if self.semantics != "weak" else []), *([self.scope] if self.scope else [])]
+        words = [
+            self.name,
+            *([self.semantics] if self.semantics != "weak" else []),
+            *([self.scope] if self.scope else []),
+        ]
         return ".".join(words) + (f" {self.where}" if self.where else "")
 
     @property
@@ -114,6 +118,8 @@ def _operation(number: int, thread: int, words: list[str], bit: int) -> Operatio
     (name, *modifiers), where = words[0].split("."), "".join(words[1:])
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
+    if name in ("atom", "red") and semantics == "weak":
+        semantics, scope = "relaxed", scope or "gpu"  # Manual: "atom", where neither is named
     if name not in _NAMES or modifiers or (semantics == "weak") != (scope == ""):
         raise ValueError(f"no operation of a litmus program: {' '.join(words)}")
     return Operation(number, thread, name, semantics, scope, where, bit)

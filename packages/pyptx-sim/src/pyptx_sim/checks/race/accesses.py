@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.messages import WIDEST, level_of
+from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Offsets, Order, RunView, Space, Touch, Work
 
 
 _READS = frozenset({"read", "first"})
+_WRITES = frozenset({"write", "covered"})
 _STRONG = frozenset({"atomic", "strong-read"})
 
 
@@ -37,7 +39,9 @@ class Accesses:
         """Watch the run behind `view`."""
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
         self._shadows: dict[Space, Shadow] = {}
-        self._narrow = False  # whether any strong access has named a scope that does not hold everybody
+        self._observed = Observations(clocks)
+        self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
+        self._mixed = False  # whether any two strong accesses may not be morally strong with each other
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.first_warp = 1 - view.warps
         """The first warp of this wave, in the numbering through all waves."""
@@ -45,6 +49,7 @@ class Accesses:
     def next_wave(self) -> None:
         """Forget memories of blocks; global memory stays, written by warps of an earlier wave."""
         self.first_warp += self._view.warps
+        self._observed.next_wave()
         for space, shadow in self._shadows.items():
             if space != "global":
                 shadow.clear()
@@ -53,16 +58,23 @@ class Accesses:
         """Return what is known of a memory; None if nobody has accessed it."""
         return self._shadows.get(space)
 
+    def strong(self, order: Order, size: int, pc: int) -> None:
+        """Note the scope and the size of strong accesses."""
+        level = level_of(order.scope)
+        if pc not in self._levels:
+            self._levels[pc] = level, size
+            self._mixed |= level < WIDEST or any(size != other for _, other in self._levels.values())
+
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge one instruction's accesses against the shadow, then enter them."""
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
-        if kind in _STRONG:
-            self._narrow |= level_of(self._view.opcode(pc)) < WIDEST
-            self._messages.exchange(warps, lanes, offsets, leaves=kind == "atomic")
+        if kind == "write":
+            self._messages.overwritten(space, offsets)
         self._judge(shadow, step, "write")
+        self._judge(shadow, step, "covered")
         if kind == "strong-read":
             self._enter_read(shadow.poll, step, shadow.poll.touched(step.at))
             return
@@ -76,13 +88,23 @@ class Accesses:
             return
         self._judge(shadow, step, "read")
         self._judge(shadow, step, "first")
-        if kind == "write":
+        if kind == "write" or self._mixed:
             self._judge(shadow, step, "poll")
         self._judge_readers(shadow, step)
+        if kind == "atomic":
+            self._keep_covered(shadow, step)
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
-        if kind == "write" or self._narrow:
+        if kind == "write" or self._mixed:
             self._judge_within(shadow, step)
+
+    def _keep_covered(self, shadow: Shadow, step: Step) -> None:
+        """Keep the writes that strong ones are about to replace, and do not order before what comes behind them."""
+        last = shadow.write.touched(step.at)
+        if last is not None:
+            kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
+            if kept.any():
+                shadow.covered.put(step.at[kept], last[kept])
 
     def _step(
         self,
@@ -123,29 +145,46 @@ class Accesses:
             return
         last = table.get(step.at)
         touched = last[:, WARP] != NOBODY
-        if earlier == "write" and step.kind in _STRONG:
-            touched &= ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
+        if step.kind in _STRONG and earlier not in _READS:
+            mutual = self._mutual(step.pc, step.warps, last)
+            if earlier == "write":
+                mutual &= shadow.atomic[step.at]
+                self._observe(step, np.flatnonzero(touched & mutual), last, shadow.granule)
+            elif earlier == "covered":
+                mutual &= np.isin(last[:, PC], np.fromiter(self._levels, np.int32, len(self._levels)))
+            touched &= ~mutual
         if not touched.any():
             return
         at = np.flatnonzero(touched)
         last = last[at]
         if earlier not in _READS or shadow.readers is None:
-            ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier != "write")
+            ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
+            if earlier == "write" and not ordered.all():
+                ordered[~ordered] = self._observed.order(step, at[~ordered], last[~ordered], shadow.granule)
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        """Note which strong reads of a step read strong writes that nothing has ordered before them."""
+        if step.kind == "strong-read" and len(at):
+            fresh = at[~self.ordered(step.rows[at], step.warps[at], last[at])]
+            if len(fresh):
+                self._observed.read(step, fresh, last[fresh], granule)
 
     def _mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for each entry whether the scopes of both strong accesses hold both warps.
 
         Manual: "Memory Consistency Model", "Morally-strong operations".
         """
-        if not self._narrow or not len(last):
+        if not self._mixed or not len(last):
             return np.ones(len(last), np.bool_)
         pcs, which = np.unique(last[:, PC], return_inverse=True)
-        own = level_of(self._view.opcode(pc))
-        levels = np.array([min(own, level_of(self._view.opcode(at))) for at in pcs.tolist()])[which.reshape(-1)]
-        return self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self.first_warp)
+        own = self._levels.get(pc, (WIDEST, 0))
+        others = [self._levels.get(at, own) for at in pcs.tolist()]
+        levels = np.array([min(own[0], level) for level, _ in others])[which.reshape(-1)]
+        alike = np.array([size == own[1] for _, size in others])[which.reshape(-1)]
+        return alike & self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self.first_warp)
 
     def ordered(
         self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False

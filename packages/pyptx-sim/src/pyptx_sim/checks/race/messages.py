@@ -1,13 +1,16 @@
-"""What threads tell each other through memory: a fence freezes what a thread knows, a strong write leaves that there.
+"""What threads tell each other through memory: release and acquire patterns, and fences that are `.sc`.
 
-A release takes a fence and a strong access of one thread: the fence freezes what the thread knows, the access leaves
-it at the location, and a strong access of another thread there picks it up, if the fence's scope holds both. (Manual:
-"Memory Consistency Model", "Release and Acquire Patterns", "Scope". The fence on the acquiring side is not asked for:
-nvcc's own idioms leave it out.)
+A strong write leaves a message: what its thread knew at its fences, and at its releases of that location. A strong read
+that is morally strong with the write takes the message in, and a read-modify-write passes it on; what a thread has
+taken in it learns at its next fence, or by an acquire of the location. A message says, for each scope that was named
+and each block that named it, what was known there: fences or operations of two threads synchronize only where each
+scope holds the other thread. Manual: "Memory Consistency Model", "Release and Acquire Patterns", "Memory
+synchronization", "Fence-SC Order", "Morally strong operations".
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -16,38 +19,44 @@ from pyptx_sim.checks.race.clocks import LANES
 from pyptx_sim.machine.lanes import by_warp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
-    from pyptx_sim.observer import Masks, Offsets
-
-# An atomic on more locations than this in one step leaves and picks up its knowledge at one shared place: a histogram
-# must not cost a clock per bin. It can hide a race between warps that both fence and use atomics, never invent one.
-LOCATIONS_PER_STEP = 64
-
-Place: TypeAlias = "tuple[int | None, int, int]"
-"""Where a thread leaves what it released: a location (None where they are crowded), the scope, and the group in it."""
+    from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
 WIDEST: Final = 2  # gpu and sys: all warps of a launch
 
+Message: TypeAlias = "Mapping[tuple[int, int], Known]"
+"""What was known, by how wide the scope was that was named, and by the block that named it."""
+_EARLIER: Final = -1  # the block of whoever left a message in an earlier wave
 
-def level_of(opcode: tuple[str, ...]) -> int:
-    """Return how wide the scope of an opcode is, from 0 for a block to `WIDEST`; that is it where none is named."""
-    return next((_SCOPES[word] for word in opcode if word in _SCOPES), WIDEST)
+
+def level_of(scope: str) -> int:
+    """Return how wide a scope is, from 0 for a block to `WIDEST`."""
+    return _SCOPES.get(scope, WIDEST)
 
 
-class _Frozen:
-    """What fences of one scope have frozen: `known` by each warp, and `at` what time of its own by each lane."""
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What the last write of a location has left: the write's size, scope and block, and its message."""
 
-    def __init__(self, warps: int, columns: int) -> None:
-        self.known: Known = np.zeros((warps, columns), np.int32)
-        self.at: NDArray[np.int32] = np.zeros((warps, LANES), np.int32)
+    size: int
+    level: int
+    block: int
+    message: Message
 
-    def copy(self) -> _Frozen:
-        other = _Frozen(0, 0)
-        other.known, other.at = self.known.copy(), self.at.copy()
-        return other
+
+class _Snapshots:
+    """What the lanes of a warp knew at their last fences of one scope: rows of clocks, and each lane's own time."""
+
+    __slots__ = ("at", "rows")
+
+    def __init__(self) -> None:
+        self.at: NDArray[np.int32] = np.zeros(LANES, np.int32)
+        self.rows: list[Known | None] = [None] * LANES
 
 
 class Messages:
@@ -56,109 +65,220 @@ class Messages:
     def __init__(self, clocks: WarpClocks, cta: int, cluster: int) -> None:
         """Begin with nothing left anywhere."""
         self._clocks = clocks
-        self._sizes = (cta, cluster, max(len(clocks.now), 1))
-        self._frozen: dict[int, _Frozen] = {}  # by scope; the narrow ones only once a fence has named them
-        self._left: dict[Place, Known] = {}
-        self._earlier: set[int | None] = set()
-        self._occupied: set[int | None] = set()  # the locations of both
+        self._cta = cta
+        self._blocks = (1, max(cluster // cta, 1))  # in the group of each scope but the widest
+        self._fenced: dict[int, dict[int, _Snapshots]] = {}  # by scope and warp
+        self._released: dict[tuple[int, int, Space, int], dict[int, Known]] = {}  # by thread and location, then scope
+        self._left: dict[Space, dict[int, _Left]] = {}
+        self._taken: dict[
+            tuple[int, int], dict[tuple[Space, int], Message]
+        ] = {}  # by warp and lane, what is not learnt
+        self._in_order: Message = {}  # of fences that are .sc
 
     def next_wave(self) -> None:
-        """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
-        self._earlier |= {location for location, scope, _ in self._left if scope == WIDEST}
-        self._occupied = set(self._earlier)
-        self._left.clear()
-        self._frozen.clear()
+        """Start over with new warps; what earlier ones left in memory stays there for whoever takes it in."""
+        for left in self._left.values():
+            for location, kept in tuple(left.items()):
+                wide = any(level >= WIDEST for level, _ in kept.message)
+                if wide and kept.level >= WIDEST:
+                    left[location] = _Left(kept.size, WIDEST, _EARLIER, {(WIDEST, _EARLIER): np.zeros(0, np.int32)})
+                else:
+                    del left[location]
+        self._fenced.clear()
+        self._released.clear()
+        self._taken.clear()
+        self._in_order = {}
 
     def within(self, levels: Offsets, warps: Offsets, others: Offsets) -> NDArray[np.bool_]:
         """Tell for each entry whether a scope holds both warps; a negative one of `others` is of an earlier wave."""
-        sizes = np.array(self._sizes)[levels]
+        sizes = self._cta * np.array((*self._blocks, 1))[levels]
         held: NDArray[np.bool_] = (levels >= WIDEST) | ((others >= 0) & (warps // sizes == others // sizes))
         return held
 
-    def fence(self, warps: Offsets, masks: Masks, scope: str) -> None:
-        """Freeze what lanes of `warps` know and have done, for their next strong access to leave to the scope."""
-        clocks, level = self._clocks, _SCOPES.get(scope, WIDEST)
-        if WIDEST not in self._frozen:
-            self._frozen[WIDEST] = _Frozen(len(clocks.now), clocks.known.shape[1])
-        if level not in self._frozen:
-            self._frozen[level] = self._frozen[WIDEST].copy()
-        known = clocks.known_by(warps, masks)
-        for narrower, frozen in self._frozen.items():
-            if narrower > level:
+    def _holds(self, level: int, block: int, other: int) -> bool:
+        """Tell whether a scope holds two blocks."""
+        if level >= WIDEST or block == other:
+            return True
+        return block >= 0 and block // self._blocks[level] == other // self._blocks[level]
+
+    # --- fences ---------------------------------------------------------------------------------
+
+    def fence(self, warps: Offsets, masks: Masks, scope: str, *, in_order: bool) -> None:
+        """Let lanes of `warps` learn what they have taken in, and keep what they know; `in_order`: of `.sc`."""
+        level = level_of(scope)
+        for warp, mask in zip(warps.tolist(), masks, strict=True):
+            for lane in np.flatnonzero(mask).tolist() if self._taken else ():
+                self._learn_all(warp, lane, level)
+            if in_order:
+                self._learn(warp, mask, level, self._in_order)
+        fenced = self._fenced.setdefault(level, {})
+        for warp, mask, known in self._known(warps, masks):
+            snapshots = fenced.setdefault(warp, _Snapshots())
+            snapshots.at[mask] = self._clocks.now[warp]
+            for lane in np.flatnonzero(mask).tolist():
+                snapshots.rows[lane] = known
+        if in_order:
+            for warp, mask in zip(warps.tolist(), masks, strict=True):
+                known = _snapshot(self._clocks, fenced[warp], warp, mask)
+                if known is not None:
+                    self._in_order = _joined(self._in_order, {(level, warp // self._cta): known})
+        self._clocks.now[warps] += 1
+
+    def _known(self, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Known]]:
+        """Yield what lanes of each warp know that know the same."""
+        positions, lanes = np.nonzero(masks)
+        rows = self._clocks.rows(warps[positions], lanes)
+        known = self._clocks.known[warps]
+        for position, (warp, mask) in enumerate(zip(warps.tolist(), masks, strict=True)):
+            mine = rows[positions == position] if len(warps) > 1 else rows
+            if not len(mine):
                 continue
-            frozen.known = _widened(frozen.known, known.shape[1])
-            frozen.known[warps] = np.maximum(frozen.known[warps], known)
-            frozen.at[warps] = np.where(masks, clocks.now[warps][:, None], frozen.at[warps])
-        clocks.now[warps] += 1
+            if (mine == warp).all():
+                yield warp, mask, known[position]
+                continue
+            for row in np.unique(mine).tolist():
+                here = np.zeros(LANES, np.bool_)
+                here[np.flatnonzero(mask)[mine == row]] = True
+                yield warp, here, self._clocks.known[row].copy()
 
-    def exchange(self, warps: Offsets, lanes: Offsets, locations: Offsets, *, leaves: bool) -> None:
-        """Let strong accesses of lanes take what lies at `locations`, and, if they write, leave what they froze."""
-        if not self._frozen and not self._earlier:
+    # --- accesses -------------------------------------------------------------------------------
+
+    def exchange(self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> None:
+        """Let strong accesses of lanes take in what lies at `offsets`, and leave what their threads have released."""
+        left = self._left.setdefault(space, {})
+        leaves = order.writes and (bool(self._fenced) or order.releases)
+        if not left and not leaves:
             return
-        for location in self._stops(locations, leaves=leaves):
-            here = slice(None) if location is None else locations == location
-            visitors, masks = by_warp(warps[here], lanes[here])
-            for scope in tuple(self._frozen):
-                groups = visitors // self._sizes[scope]
-                for group in np.unique(groups).tolist():
-                    there = groups == group
-                    self._exchange_in((location, scope, group), visitors[there], masks[there], leaves=leaves)
-            if location in self._earlier or None in self._earlier:
-                self._clocks.knows_earlier_waves[visitors] = True
-
-    def _stops(self, locations: Offsets, *, leaves: bool) -> list[int | None]:
-        """Return where to stop by: at all locations, many at the shared place; only to take, where anything lies."""
-        if leaves:
-            found = np.unique(locations)
-            return [None] if len(found) > LOCATIONS_PER_STEP else found.tolist()
-        shared = self._occupied & {None}
-        places = np.fromiter((each for each in self._occupied if each is not None), np.int64)
-        return [*shared, *np.intersect1d(locations, places).tolist()]
-
-    def _exchange_in(self, place: Place, visitors: Offsets, masks: Masks, *, leaves: bool) -> None:
-        """Let lanes of one group take what was left for it, and leave what they froze for it, one warp by one."""
-        came = _joined(self._left.get(place), self._left.get((None, *place[1:])))
+        level = level_of(order.scope)
+        places = np.unique(offsets)
         if not leaves:
-            if came is not None:
-                self._clocks.learn(visitors, masks, came)
+            places = np.intersect1d(places, np.fromiter(left, np.int64, len(left)))
+        for location in places.tolist():
+            visitors, masks = by_warp(
+                *((warps, lanes) if len(places) == 1 and len(warps) == 1 else self._at(offsets, location, warps, lanes))
+            )
+            for warp, mask in zip(visitors.tolist(), masks, strict=True):
+                self._visit(order, level, (space, location), size, warp, mask)
+
+    @staticmethod
+    def _at(offsets: Offsets, location: int, warps: Offsets, lanes: Offsets) -> tuple[Offsets, Offsets]:
+        here = offsets == location
+        return warps[here], lanes[here]
+
+    def _visit(
+        self, order: Order, level: int, place: tuple[Space, int], size: int, warp: int, mask: NDArray[np.bool_]
+    ) -> None:
+        """Let lanes of a warp read, write or update one location."""
+        left, block = self._left[place[0]], warp // self._cta
+        found = left.get(place[1])
+        heard = found is not None and found.size == size and self._holds(min(found.level, level), found.block, block)
+        if order.reads and heard and found is not None and order.hears:
+            for lane in np.flatnonzero(mask).tolist():
+                taken = self._taken.setdefault((warp, lane), {})
+                taken[place] = _joined(taken.get(place, {}), found.message)
+        if order.acquires and self._taken:
+            for lane in np.flatnonzero(mask).tolist():
+                message = self._taken.get((warp, lane), {}).get(place)
+                if message is not None:
+                    self._learn(warp, _one(lane), level, message)
+        if not order.writes:
             return
-        for warp, mask in zip(visitors.tolist(), masks, strict=True):
-            if came is not None:
-                self._clocks.learn(np.array([warp]), mask[None], came)
-            came = _joined(came, self._released(self._frozen[place[1]], warp, mask))
-        if came is not None:
-            self._left[place] = came
-            self._occupied.add(place[0])
+        message = self._releasing(order, level, place, warp, mask)
+        if order.reads and heard and found is not None:
+            message = _joined(found.message, message)
+        if message:
+            left[place[1]] = _Left(size, level, block, message)
+        elif found is not None:
+            del left[place[1]]
 
-    def _released(self, frozen: _Frozen, warp: int, mask: NDArray[np.bool_]) -> Known | None:
-        """Return what lanes have frozen; None if that is nothing."""
-        at = frozen.at[warp][mask]
-        if not at.any():
-            return None
-        own, lanes = self._clocks.own, np.flatnonzero(mask)
-        whole = bool(self._clocks.whole(np.array([warp]), mask[None])[0])
-        together = max(int(at.min()) if whole else 0, int(frozen.known[warp, warp]))
-        later = at > together
-        columns = [own.of_lane(warp, lane) for lane in lanes[later].tolist()]
-        released = np.zeros(self._clocks.known.shape[1], np.int32)
-        released[: frozen.known.shape[1]] = frozen.known[warp]
-        released[warp] = together
-        released[columns] = at[later]
-        return released
+    def overwritten(self, space: Space, offsets: Offsets) -> None:
+        """Note that weak writes stand where messages lay."""
+        left = self._left.get(space)
+        if left:
+            for location in np.intersect1d(offsets, np.fromiter(left, np.int64, len(left))).tolist():
+                del left[location]
+
+    def _releasing(
+        self, order: Order, level: int, place: tuple[Space, int], warp: int, mask: NDArray[np.bool_]
+    ) -> Message:
+        """Return what a strong write of lanes leaves."""
+        clocks, block, message = self._clocks, warp // self._cta, dict[tuple[int, int], "Known"]()
+        if order.releases:
+            now = clocks.told(np.array([warp]), mask[None])
+            for lane in np.flatnonzero(mask).tolist():
+                self._released.setdefault((warp, lane, *place), {})[level] = now
+        for lane in np.flatnonzero(mask).tolist() if self._released else ():
+            for wide, known in self._released.get((warp, lane, *place), {}).items():
+                message = dict(_joined(message, {(wide, block): known}))
+        for wide, fenced in self._fenced.items():
+            known = _snapshot(clocks, fenced[warp], warp, mask) if warp in fenced else None
+            if known is not None:
+                message = dict(_joined(message, {(wide, block): known}))
+        return message
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def _learn_all(self, warp: int, lane: int, level: int) -> None:
+        """Let a lane learn what it has taken in; what a scope was too narrow for stays."""
+        taken = self._taken.get((warp, lane))
+        if not taken:
+            return
+        for place, message in tuple(taken.items()):
+            if self._learn(warp, _one(lane), level, message):
+                del taken[place]
+
+    def _learn(self, warp: int, mask: NDArray[np.bool_], level: int, message: Message) -> bool:
+        """Let lanes learn of a message what scopes allow; tell whether that was all."""
+        whole, block = True, warp // self._cta
+        for (wide, other), known in message.items():
+            if not self._holds(min(wide, level), other, block):
+                whole = False
+            elif other == _EARLIER:
+                self._clocks.knows_earlier_waves[warp] = True
+            else:
+                self._clocks.learn(np.array([warp]), mask[None], known)
+        return whole
 
 
-def _joined(one: Known | None, other: Known | None) -> Known | None:
-    """Return what either tells; the later one may have more columns."""
-    if one is None or other is None:
-        return one if other is None else other
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    joined: Known = longer.copy()
-    np.maximum(joined[: len(shorter)], shorter, out=joined[: len(shorter)])
+def _one(lane: int) -> NDArray[np.bool_]:
+    mask = np.zeros(LANES, np.bool_)
+    mask[lane] = True
+    return mask
+
+
+def _snapshot(clocks: WarpClocks, snapshots: _Snapshots, warp: int, mask: NDArray[np.bool_]) -> Known | None:
+    """Return what lanes knew and had done at their fences; None if they have not met one."""
+    at, lanes = snapshots.at[mask], np.flatnonzero(mask)
+    if not at.any():
+        return None
+    distinct = {id(row): row for row in (snapshots.rows[lane] for lane in lanes.tolist()) if row is not None}
+    whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
+    columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
+    released = np.zeros(clocks.known.shape[1], np.int32)
+    for row in distinct.values():
+        np.maximum(released[: len(row)], row, out=released[: len(row)])
+    if columns:
+        released[columns] = np.maximum(released[columns], at)
+    else:
+        released[warp] = at[0]
+    return released
+
+
+def _joined(one: Message, other: Message) -> Message:
+    """Return what either message tells."""
+    if not one or not other or one is other:
+        return one or other
+    joined = dict(one)
+    for key, known in other.items():
+        joined[key] = _later(joined[key], known) if key in joined else known
     return joined
 
 
-def _widened(known: Known, columns: int) -> Known:
-    """Return clocks with as many columns, the new ones zeros."""
-    if known.shape[1] >= columns:
-        return known
-    return np.concatenate([known, np.zeros((len(known), columns - known.shape[1]), np.int32)], axis=1)
+def _later(one: Known, other: Known) -> Known:
+    """Return what is known by either; the later one may have more columns."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    if (longer[: len(shorter)] >= shorter).all():
+        return longer
+    joined: Known = longer.copy()
+    np.maximum(joined[: len(shorter)], shorter, out=joined[: len(shorter)])
+    return joined

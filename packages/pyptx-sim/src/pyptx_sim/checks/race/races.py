@@ -25,7 +25,7 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Touch, Work
 
 
 class RaceChecker(Observer):
@@ -70,9 +70,16 @@ class RaceChecker(Observer):
         """Order the lanes of each mask."""
         self._clocks.meet_lanes(warps, masks)
 
-    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:  # noqa: ARG002 - the protocol's
-        """Freeze what the lanes know, for a release to the warps of the scope."""
-        self._messages.fence(warps, masks, scope)
+    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
+        """Let the lanes learn what they have read, and tell of what they know from here on."""
+        self._messages.fence(warps, masks, scope, in_order=in_order)
+
+    def strong(
+        self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Exchange messages, and note the scope and the size of the accesses."""
+        self._accesses.strong(order, size, pc)
+        self._messages.exchange(order, space, offsets, size, warps, lanes)
 
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
         """Leave what the lanes know at a phase of an mbarrier."""

@@ -94,7 +94,7 @@ class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
     `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
-    `atomic` says that the last write was a strong access. Of the memories that blocks have `readers` keeps the last
+    `atomic` says that the last write was a strong access; `covered` is one before it that it says nothing of. Of the memories that blocks have `readers` keeps the last
     read of each warp.
     """
 
@@ -105,6 +105,7 @@ class Shadow:
     read: Table = field(init=False)
     first: Table = field(init=False)
     poll: Table = field(init=False)
+    covered: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +116,7 @@ class Shadow:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
         self.write, self.read, self.first, self.poll = Table(count), Table(count), Table(count), Table(count)
+        self.covered = Table(count)
         self.atomic = np.zeros(count, np.bool_)
         if self.readers is not None:
             self.readers.clear(count)
@@ -135,6 +137,7 @@ class Shadow:
         self.read.split(factor)
         self.first.split(factor)
         self.poll.split(factor)
+        self.covered.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:
             self.readers.split(factor)

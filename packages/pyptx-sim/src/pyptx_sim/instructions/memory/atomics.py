@@ -12,6 +12,7 @@ from pyptx_sim.instructions.memory.transfers import scope_of
 from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.memory.access import Access, fault
 from pyptx_sim.machine.memory.atomics import FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
+from pyptx_sim.observer import Order
 from pyptx_sim.types import B128, dtype_of, is_type
 
 if TYPE_CHECKING:
@@ -58,14 +59,11 @@ def compile_atomic(operands: Operands) -> Action:
     second = operands.read(sources[1], ptx_type) if name == "cas" else None
     writers = [] if isinstance(destination, Sink) else [operands.write(out, ptx_type) for out in outs]
     dtype, count = dtype_of(ptx_type), len(readers)
-    access = Access("atomic", dtype.itemsize * count, strong=True)
+    access = Access("atomic", dtype.itemsize * count, strong=True, order=_order(opcode))
     find = target(operands, address, space)
-    fences = _fences(opcode)
     run = _Atomic(dtype, dtype_of(element), readers, second, access, polls=operands.polls)
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        if fences[0]:
-            wave.machine.observers.fence(*lanes.by_warp(), fences[0], wave.pc)
         for memory, part, addresses in find(wave, lanes):
             update = updates.get(memory.space)
             if update is None:
@@ -74,17 +72,19 @@ def compile_atomic(operands: Operands) -> Action:
             old = run(wave, part, memory, addresses, update)
             for write, value in zip(writers, old, strict=False):
                 write(wave, part, value)
-        if fences[1]:
-            wave.machine.observers.fence(*lanes.by_warp(), fences[1], wave.pc)
 
     return step
 
 
-def _fences(opcode: tuple[str, ...]) -> tuple[str, str]:
-    """Return the scopes of the fences that a releasing or acquiring atomic has before and behind it."""
-    scope = scope_of(opcode)
-    before = scope if not _RELEASING.isdisjoint(opcode) else ""
-    return before, scope if not _ACQUIRING.isdisjoint(opcode) else ""
+def _order(opcode: tuple[str, ...]) -> Order:
+    return Order(
+        scope_of(opcode),
+        reads=True,
+        writes=True,
+        acquires=not _ACQUIRING.isdisjoint(opcode),
+        releases=not _RELEASING.isdisjoint(opcode),
+        hears=opcode[0] == "atom",
+    )
 
 
 def _report_place(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.instructions.compiling.registers import read_register, write_register
 from pyptx_sim.instructions.memory.addresses import parameter_register, space_of, target
 from pyptx_sim.machine.memory.access import Access
+from pyptx_sim.observer import Order
 from pyptx_sim.types import dtype_of, is_type
 
 if TYPE_CHECKING:
@@ -60,15 +61,14 @@ def compile_load(operands: Operands) -> Action:
     count = len(elements)
     find = target(operands, source, space_of(operands.opcode))
     strong = is_strong(operands.opcode)
-    access = Access("read", dtype.itemsize * count, strong=strong, used=operands.site.used_bytes)
-    acquires = scope_of(operands.opcode) if "acquire" in operands.opcode else None
+    order = Order(scope_of(operands.opcode), reads=True, writes=False, acquires="acquire" in operands.opcode)
+    size, used = dtype.itemsize * count, operands.site.used_bytes
+    access = Access("read", size, strong=strong, used=used, order=order if strong else None)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
             for write, value in zip(writers, _load(wave, part, memory, addresses), strict=True):
                 write(wave, part, value)
-        if acquires is not None:
-            wave.machine.observers.fence(*lanes.by_warp(), acquires, wave.pc)
 
     def _load(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> list[Array]:
         places = access.places(wave, lanes, memory, addresses)
@@ -96,12 +96,11 @@ def compile_store(operands: Operands) -> Action:
         write, read = write_register(kept.register, ptx_type, checked=operands.checked), readers[0]
         return lambda wave, lanes: write(wave, lanes, read(wave, lanes))
     find = target(operands, destination, space_of(operands.opcode))
-    access = Access("write", dtype_of(ptx_type).itemsize * len(elements), strong=is_strong(operands.opcode))
-    releases = scope_of(operands.opcode) if "release" in operands.opcode else None
+    strong, size = is_strong(operands.opcode), dtype_of(ptx_type).itemsize * len(elements)
+    order = Order(scope_of(operands.opcode), reads=False, writes=True, releases="release" in operands.opcode)
+    access = Access("write", size, strong=strong, order=order if strong else None)
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        if releases is not None:
-            wave.machine.observers.fence(*lanes.by_warp(), releases, wave.pc)
         for memory, part, addresses in find(wave, lanes):
             places = access.places(wave, part, memory, addresses)
             if places is None:

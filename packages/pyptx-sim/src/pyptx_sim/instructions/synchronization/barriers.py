@@ -242,10 +242,10 @@ def compile_fence(operands: Operands) -> Action:
         scope = scope_of(opcode) if "proxy" not in opcode else None
     if scope is None:
         return compile_warp_sync(operands)  # proxy fences order nothing between generic accesses
-    named = scope
+    named, in_order = scope, opcode[0] == "membar" or "sc" in opcode
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if wave.machine.observers.active:
-            wave.machine.observers.fence(*lanes.by_warp(), named, wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), named, wave.pc, in_order=in_order)
 
     return step

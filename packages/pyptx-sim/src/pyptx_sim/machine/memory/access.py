@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import AccessKind
+    from pyptx_sim.observer import AccessKind, Order
     from pyptx_sim.operation import Array, Mask
 
 _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "const", "param")}
@@ -55,7 +55,7 @@ class Access:
     """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
 
     Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
-    size.
+    size. `order` is that of a strong access.
     """
 
     kind: AccessKind
@@ -63,6 +63,7 @@ class Access:
     strong: bool = False
     used: int = ALL_BYTES
     alignment: int = 0
+    order: Order | None = None
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -125,7 +126,10 @@ class Access:
         if self.strong:
             kind = "strong-read" if kind == "read" else "atomic"
         assert columns is not None  # noqa: S101 - positions and columns come together
-        machine.observers.access(memory.space, kind, offsets, self.size, lanes.warps(positions), columns, wave.pc)
+        threads = lanes.warps(positions), columns
+        if self.order is not None:
+            machine.observers.strong(self.order, memory.space, offsets, self.size, *threads, wave.pc)
+        machine.observers.access(memory.space, kind, offsets, self.size, *threads, wave.pc)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
         """Report what is read and was never written."""

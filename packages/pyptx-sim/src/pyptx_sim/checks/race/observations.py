@@ -1,0 +1,67 @@
+"""Who has read a strong write: what comes behind such a read comes behind the write, and nothing else does.
+
+A write precedes in causality order what its reader does next, and what that precedes, though the write may not have
+been released nor the read have acquired. Manual: "Observation Order", "Causality Order".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.checks.race.shadow import LANE, TIME, WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.reports import Step
+
+_Write: TypeAlias = "tuple[str, int, int, int, int]"
+"""A space, a byte in it, and the warp, lane and time of who wrote it."""
+
+
+class Observations:
+    """The reads of strong writes that nothing else orders behind these."""
+
+    def __init__(self, clocks: WarpClocks) -> None:
+        """Begin with none."""
+        self._clocks = clocks
+        self._readers: dict[_Write, dict[tuple[int, int], int]] = {}  # by warp and lane the time of their first read
+
+    def next_wave(self) -> None:
+        """Forget warps that are gone."""
+        self._readers.clear()
+
+    def read(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        """Note that entries `at` of a step of strong reads read the writes `last`."""
+        warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
+        times = step.entries[at, TIME].tolist()
+        for number, write in enumerate(_writes(step, at, last, granule)):
+            self._readers.setdefault(write, {}).setdefault((warps[number], lanes[number]), times[number])
+
+    def order(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+        """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
+        known = np.zeros(len(at), np.bool_)
+        if not self._readers:
+            return known
+        for number, write in enumerate(_writes(step, at, last, granule)):
+            readers = self._readers.get(write)
+            if readers:
+                known[number] = self._is_behind(step, int(at[number]), readers)
+        return known
+
+    def _is_behind(self, step: Step, entry: int, readers: dict[tuple[int, int], int]) -> bool:
+        if (int(step.warps[entry]), int(step.lanes[entry])) in readers:
+            return True
+        threads = np.array(list(readers), np.int64)
+        rows = np.repeat(step.rows[entry], len(threads))
+        times = np.fromiter(readers.values(), np.int32, len(readers))
+        return bool(self._clocks.orders(rows, threads[:, 0], threads[:, 1], times).any())
+
+
+def _writes(step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
+    places = (step.at[at] * granule).tolist()
+    columns = last[:, [WARP, LANE, TIME]].tolist()
+    return [(step.space, place, *columns[number]) for number, place in enumerate(places)]
