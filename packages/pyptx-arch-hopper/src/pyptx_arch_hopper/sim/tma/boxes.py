@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.maps import FILLS, Record, unpack
-from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
-from pyptx_sim.semantics.numerics.subnormals import flushed
+from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:

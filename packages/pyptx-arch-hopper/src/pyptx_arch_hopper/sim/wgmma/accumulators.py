@@ -13,7 +13,7 @@ import numpy as np
 
 from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP, IntArray
-from pyptx_sim.semantics.numerics.elements import elements_of
+from pyptx_sim.numerics.elements import elements_of
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Fragment

@@ -29,10 +29,10 @@ from pyptx_sim.instructions.synchronization.async_copy import commit, wait
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import fault
 from pyptx_sim.machine.memory.shared_matrices import CHUNK, Extent, offsets, places
+from pyptx_sim.numerics.elements import unpacking
+from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.observer import Touch
 from pyptx_sim.program.windows import SHARED_BASE
-from pyptx_sim.semantics.numerics.elements import unpacking
-from pyptx_sim.semantics.numerics.factors import WIDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

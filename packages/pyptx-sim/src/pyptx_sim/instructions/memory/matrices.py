@@ -15,8 +15,8 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.memory.addresses import space_of, target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
-from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
-from pyptx_sim.semantics.sparse_factors import meaningless
+from pyptx_sim.numerics.elements import packing, split, unpacking
+from pyptx_sim.numerics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
