@@ -4,13 +4,14 @@ A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.r
 name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
 docs/architecture-plugin.md.
 
-`Action`, `Operands`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under `if TYPE_CHECKING`.
+`Action`, `LastTurn`, `Operands`, `Stalled`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under
+`if TYPE_CHECKING`.
 """
 
 from typing import TYPE_CHECKING
 
 from pyptx_sim.extension.descriptor import Descriptor
-from pyptx_sim.extension.group import WARPGROUP, GroupKind
+from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
 from pyptx_sim.extension.item import AsyncItem
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import (
@@ -32,14 +33,17 @@ from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
+    from pyptx_sim.instructions.compiling.turns import LastTurn as LastTurn
     from pyptx_sim.instructions.compiling.turns import Turn as Turn
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
+    from pyptx_sim.machine.stalled import Stalled as Stalled
     from pyptx_sim.machine.wave import Wave as Wave
 
 __all__ = [
     "ASYNC",
     "VERSION",
+    "WARP",
     "WARPGROUP",
     "AsyncItem",
     "Claims",

@@ -12,6 +12,7 @@ from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.memory.spaces import BlockMemory
 from pyptx_sim.machine.scheduling.warp_splits import State, WarpSplits
 from pyptx_sim.machine.specials import Specials
+from pyptx_sim.machine.stalled import Stalled
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
@@ -111,6 +112,23 @@ class Wave:
         self.pc = self.steps = self.version = self.progress = 0
         self.watching = self.exited = False
 
+    @property
+    def thread_registers(self) -> int | None:
+        """How many registers each thread is launched with; None where nothing says so."""
+        return self.machine.program.registers
+
+    @property
+    def ended(self) -> bool:
+        """Whether every thread has exited."""
+        return not len(self.splits.alive())
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Report a finding at an instruction, in a checked run; without a hint, the rule's is taken."""
+        if self.machine.checked:
+            self.machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
+
     def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
         """Report the active lanes that read a register which they never wrote."""
         missing = self.unwritten(slot, lanes)
@@ -198,12 +216,13 @@ class Wave:
         self.splits.site[ids] = self.pc
         self.splits.key[ids] = self._stalls.index(on)
 
-    def stalled(self, on: Stall) -> IntArray:
+    def stalled(self, on: Stall) -> Stalled:
         """Return the splits that wait for something."""
         if on not in self._stalls:
-            return np.zeros(0, np.int64)
+            return Stalled(self, np.zeros(0, np.int64))
         splits = self.splits
-        return np.flatnonzero((splits.state == State.STALLED) & (splits.key == self._stalls.index(on)))
+        waiting = (splits.state == State.STALLED) & (splits.key == self._stalls.index(on))
+        return Stalled(self, np.flatnonzero(waiting))
 
     def resume(self, ids: IntArray) -> None:
         """Let splits that have waited go on."""

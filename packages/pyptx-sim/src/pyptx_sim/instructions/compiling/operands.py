@@ -23,7 +23,7 @@ from pyptx_ir.syntax.operands import (
 )
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
-from pyptx_sim.instructions.compiling.turns import acting, ending
+from pyptx_sim.instructions.compiling.turns import acting, ending, ending_once
 from pyptx_sim.instructions.memory.addresses import space_of, target
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import Stall
-    from pyptx_sim.instructions.compiling.turns import Turn
+    from pyptx_sim.instructions.compiling.turns import LastTurn, Turn
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Terminator
@@ -135,6 +135,18 @@ class Operands:
         in its block: its step `waits`.
         """
         return ending(run, following, together=converges(self.opcode) != "")
+
+    def end_once(self, run: Callable[[LastTurn], None], following: int) -> Terminator:
+        """Return what ends a block with `run`, for `Step.end`, where that says by itself who has to wait, and who not.
+
+        It runs once, for all lanes that have come together; those that `LastTurn.stall` names go on behind the
+        instruction once somebody has resumed them.
+        """
+        return ending_once(run, following, together=converges(self.opcode) != "")
+
+    def number(self, name: str) -> int:
+        """Return the operand that the row calls `name`, a constant integer."""
+        return int(self.constant(self.named(name)))
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, Touch
     from pyptx_sim.types import DType
 
-__all__ = ["Turn", "acting", "ending"]
+__all__ = ["LastTurn", "Turn", "acting", "ending", "ending_once"]
 
 T = TypeVar("T")
 Integers: TypeAlias = NDArray[np.int64]
@@ -74,6 +74,11 @@ class Turn:
         for row, mask in zip(self.rows, self.mask, strict=True):
             if mask.any():
                 yield Turn(self.wave, Lanes(row[None], mask[None], 1, whole=False))
+
+    @property
+    def warps(self) -> Integers:
+        """The numbers in the wave of the warps that have an active lane."""
+        return self._lanes.active_rows()
 
     @property
     def ctas(self) -> Integers:
@@ -232,20 +237,21 @@ class Turn:
             access = Access("read", size)
             access.check_initialised(self.wave, self._lanes, self.memory(space), Places(offsets, *self.places))
 
-    def release(self, key: Hashable) -> None:
-        """Leave what the lanes know and have done for whoever acquires `key` later, in the same wave.
+    def release(self, key: Hashable, phase: int = 0, *, relaxed: bool = False) -> None:
+        """Leave what the lanes know and have done for whoever acquires `key` later, in the same phase and wave.
 
-        Keys of all extensions are one table: let yours hold something that is yours, such as a `Space`.
+        Keys of all extensions are one table: let yours hold something that is yours, such as a `Space`. `relaxed`: the
+        lanes arrive, and release nothing but the initialisation of mbarriers that they have fenced.
         """
         if self.observed:
-            place = self.wave.place(key)
-            self.wave.machine.observers.signal(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
+            place, scope = self.wave.place(key), None if relaxed else "cluster"
+            self.wave.machine.observers.signal(place, phase, *self._lanes.by_warp(), self.pc, scope=scope)
 
-    def acquire(self, key: Hashable) -> None:
+    def acquire(self, key: Hashable, phase: int = 0) -> None:
         """Let the lanes know what was left at `key`: all that its releases tell of happened before."""
         if self.observed:
             place = self.wave.place(key)
-            self.wave.machine.observers.acquire(place, 0, *self._lanes.by_warp(), self.pc, scope="cluster")
+            self.wave.machine.observers.acquire(place, phase, *self._lanes.by_warp(), self.pc, scope="cluster")
 
     def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
         """Report a finding at this instruction; without a hint, the rule's is taken."""
@@ -254,6 +260,21 @@ class Turn:
     def thread_name(self, warp: int, lane: int) -> str:
         """Return what messages call a thread, by its warp in the wave."""
         return self.wave.geometry.thread_name(warp, lane)
+
+
+class LastTurn(Turn):
+    """The turn of all lanes that have come to an instruction which ends a block, and are on their way to the next."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(self, wave: Wave, group: Group) -> None:
+        """See a wave through the lanes of a group of warp splits."""
+        super().__init__(wave, group.lanes)
+        self._ids = group.ids
+
+    def stall(self, on: Stall, which: Masks | None = None) -> None:
+        """Let the lanes of `warps`, or of some of these, wait until somebody resumes them (`Wave.stalled`)."""
+        self.wave.stall(self._ids if which is None else self._ids[which], on)
 
 
 def acting(run: Callable[[Turn], None]) -> Action:
@@ -278,5 +299,21 @@ def ending(run: Callable[[Turn], Stall | None], following: int, *, together: boo
                 wave.stall(split[None], stall)
             elif together and wave.machine.observers.active:
                 wave.machine.observers.warp_sync(*lanes.by_warp(), wave.pc)
+
+    return end
+
+
+def ending_once(run: Callable[[LastTurn], None], following: int, *, together: bool) -> Terminator:
+    """Return what ends a block with `run`, once for all lanes that have come; those that it stalls go on behind it.
+
+    `together`: the lanes of a warp meet there.
+    """
+
+    def end(wave: Wave, group: Group) -> None:
+        turn = LastTurn(wave, group)
+        if together and turn.observed:
+            wave.machine.observers.warp_sync(*group.lanes.by_warp(), wave.pc)
+        wave.splits.block[group.ids] = following
+        run(turn)
 
     return end
