@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import LastTurn, Operands, Stalled, Terminator, Wave
+    from pyptx_sim.extension import Operands, Stalled, Terminator, Turn, Wave
 
     Integers = NDArray[np.int64]
     Masks = NDArray[np.bool_]
@@ -37,7 +37,7 @@ class ClusterBarriers:
         self._waits_for: Integers = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
-    def arrive(self, turn: LastTurn, *, relaxed: bool) -> None:
+    def arrive(self, turn: Turn, *, relaxed: bool) -> None:
         """Count lanes as arrived; unless `relaxed`, what they did is visible to whoever waits."""
         rows, masks = turn.rows, turn.mask
         clusters = self._cluster[rows]
@@ -52,13 +52,13 @@ class ClusterBarriers:
         self._arrived[rows] |= masks
         self.recheck()
 
-    def _check_pairs(self, turn: LastTurn, wrong: Masks, what: str) -> None:
+    def _check_pairs(self, turn: Turn, wrong: Masks, what: str) -> None:
         if wrong.any():
             hint = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
             count = int(np.count_nonzero(wrong))
             self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, hint=hint, count=count)
 
-    def wait(self, turn: LastTurn) -> None:
+    def wait(self, turn: Turn) -> None:
         """Let lanes wait until all threads of their cluster have arrived."""
         rows, masks = turn.rows, turn.mask
         self._check_pairs(turn, ~self._owes[rows] & masks, "waits at the cluster's barrier without having arrived")
@@ -109,10 +109,10 @@ def _key(cluster: int) -> Hashable:
 def _compile(operands: Operands, following: int) -> Terminator:
     relaxed = operands.word("sem") == "relaxed"
 
-    def arrive(turn: LastTurn) -> None:
+    def arrive(turn: Turn) -> None:
         turn.part(ClusterBarriers).arrive(turn, relaxed=relaxed)
 
-    def wait(turn: LastTurn) -> None:
+    def wait(turn: Turn) -> None:
         turn.part(ClusterBarriers).wait(turn)
 
     return operands.end_once(arrive if operands.word("arrive") else wait, following)

@@ -15,7 +15,7 @@ from pyptx_sim.extension import WARP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import LastTurn, Wave
+    from pyptx_sim.extension import Turn, Wave
 
 _WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
 
@@ -36,7 +36,7 @@ class RegisterPool:
         self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
         wave.endings.append(self.finish)
 
-    def give(self, turn: LastTurn, count: int) -> None:
+    def give(self, turn: Turn, count: int) -> None:
         """Let warps keep `count` registers a thread, and hand the others to whoever waits."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
@@ -46,7 +46,7 @@ class RegisterPool:
             self._owned[warp] = count
         self._serve()
 
-    def take(self, turn: LastTurn, count: int) -> None:
+    def take(self, turn: Turn, count: int) -> None:
         """Let warps wait until they have `count` registers a thread."""
         warps = self._begin(turn, count)
         sound = self._owned[warps] <= count
@@ -58,14 +58,14 @@ class RegisterPool:
         turn.stall(self, sound)
         self._serve()
 
-    def _begin(self, turn: LastTurn, count: int) -> list[int]:
+    def _begin(self, turn: Turn, count: int) -> list[int]:
         """Note that warps deal; return them."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._dealt[warp].append((count, turn.pc))
         return warps
 
-    def _undefined(self, turn: LastTurn, warp: int, does: str, most: str) -> None:
+    def _undefined(self, turn: Turn, warp: int, does: str, most: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
         message = f"{name} {does} a thread and has {owned}: what that does is not defined"
         hint = f"the count must be {most} what the warp has: .inc and .dec are not the same"

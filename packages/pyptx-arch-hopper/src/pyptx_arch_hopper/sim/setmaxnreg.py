@@ -8,7 +8,7 @@ from pyptx_arch_hopper.sim.register_pool import RegisterPool
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import LastTurn, Operands, Terminator
+    from pyptx_sim.extension import Operands, Terminator, Turn
 
 _FEWEST, _MOST, _STEP = 24, 256, 8
 
@@ -20,7 +20,7 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
         operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
     gives = operands.word("action") == "dec"
 
-    def deal(turn: LastTurn) -> None:
+    def deal(turn: Turn) -> None:
         if turn.wave.thread_registers is None:
             return
         pool = turn.part(RegisterPool)

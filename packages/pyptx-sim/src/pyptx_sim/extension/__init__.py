@@ -4,15 +4,15 @@ A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.r
 name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
 docs/architecture-plugin.md.
 
-`Action`, `LastTurn`, `Operands`, `Stalled`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under
-`if TYPE_CHECKING`.
+What is imported under `if TYPE_CHECKING` is here for annotations alone. Beside this package, a plugin may import
+`pyptx_sim.numerics`, `pyptx_sim.types` and `pyptx_sim.errors`.
 """
 
 from typing import TYPE_CHECKING
 
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
-from pyptx_sim.extension.item import AsyncItem
+from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncItem
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import (
     VERSION,
@@ -33,8 +33,11 @@ from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
-    from pyptx_sim.instructions.compiling.turns import LastTurn as LastTurn
-    from pyptx_sim.instructions.compiling.turns import Turn as Turn
+    from pyptx_sim.instructions.memory.addresses import Target as Target
+    from pyptx_sim.instructions.turns.turn import Turn as Turn
+    from pyptx_sim.machine.memory.arena import Arena as Arena
+    from pyptx_sim.machine.memory.atomics import Update as Update
+    from pyptx_sim.machine.memory.spaces import Memory as Memory
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.stalled import Stalled as Stalled
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ASYNC",
+    "MBARRIER_BYTES",
     "VERSION",
     "WARP",
     "WARPGROUP",

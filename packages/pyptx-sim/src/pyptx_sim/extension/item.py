@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
 
-__all__ = ["AsyncItem"]
+__all__ = ["MBARRIER_BYTES", "AsyncItem"]
+
+MBARRIER_BYTES: Final = 8
+"""The bytes of an mbarrier object, and what its address is a multiple of."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +70,10 @@ class AsyncItem:
             part = self._part(which)
             part.move()
         self.keep(~which)
+
+    def count_bytes(self, barrier: int, count: int) -> None:
+        """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
+        self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
 
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which operations these threads have issued."""

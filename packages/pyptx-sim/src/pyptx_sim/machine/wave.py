@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory.frames import Frames
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import Memory, SharedMemory
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
@@ -199,14 +199,26 @@ class Wave:
         """Return what observers call something at which lanes leave what they know for others: no mbarrier's place."""
         return _FIRST_PLACE - self._places.setdefault(key, len(self._places))
 
-    def memory(self, space: Space) -> Memory:
-        """Return a memory that an extension brings."""
+    def memory(self, space: Space | str) -> Memory:
+        """Return a memory by its name, or one that an extension brings."""
+        if isinstance(space, str):
+            return self.memories[space]
         known = self.memories.get(space.name)
         if known is None:
             geometry = self.geometry
             known = BlockMemory(space, geometry.cta, geometry.ctas, track=self.machine.checked)
             self.memories[space.name] = known
         return known
+
+    @property
+    def shared(self) -> SharedMemory:
+        """The shared memory of all blocks."""
+        return cast("SharedMemory", self.memories["shared"])
+
+    def peers(self, warp: int, mask: int) -> tuple[int, ...]:
+        """Return how far from a place in a warp's block's shared memory the same one lies in each block of a mask."""
+        size, own, stride = self.machine.launch.cluster_size, int(self.rank[warp]), self.shared.stride
+        return tuple((rank - own) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
         """Let splits wait until somebody resumes them."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
 from pyptx_ir.isa.binding import bound
+from pyptx_ir.syntax import evolve
 from pyptx_ir.syntax.operands import (
     Address,
     Immediate,
@@ -22,9 +24,11 @@ from pyptx_ir.syntax.operands import (
     Vector,
 )
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.extension import step_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
-from pyptx_sim.instructions.compiling.turns import acting, ending, ending_once
 from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.atomics import update_of
+from pyptx_sim.instructions.turns.actions import acting, ending, ending_once
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
 from pyptx_sim.program.flow import converges
@@ -39,15 +43,16 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import Stall
-    from pyptx_sim.instructions.compiling.turns import LastTurn, Turn
     from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.instructions.turns.turn import Turn
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.scheduling.code import Action, Terminator
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
@@ -98,10 +103,23 @@ class Operands:
         """Return the instruction as its row of the table reads it; None for what is a form of no row."""
         return bound(self.instruction, self.scope.declared)
 
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The words of the opcode behind the first one, in order, by the slots of the row; none of a form of no row.
+
+        A word that the row spells stands under itself.
+        """
+        form = self.form()
+        return {} if form is None else form.words
+
     def word(self, slot: str) -> str:
         """Return the word that fills a slot of the row, or an empty string."""
+        return self.words.get(slot, "")
+
+    def has(self, name: str) -> bool:
+        """Tell whether the instruction has the operand that its row calls `name`."""
         form = self.form()
-        return "" if form is None else form.words.get(slot, "")
+        return form is not None and name in form.operands
 
     def named(self, name: str) -> Operand:
         """Return the operand that the row calls `name`; fail if the instruction lacks it."""
@@ -119,9 +137,37 @@ class Operands:
         """Return what `Turn.write` writes an operand by, as `ptx_type`."""
         return self.write(self.named(name), ptx_type)
 
+    def place(self, operand: str | Operand, space: str = "") -> Target:
+        """Return what a turn finds the memory of an address operand by, which is given or named (`Turn.by_memory`).
+
+        The address is one of `space`, without of that which the opcode names, `"generic"` if it names none.
+        """
+        found = self.named(operand) if isinstance(operand, str) else operand
+        return target(self, found, space or space_of(self.opcode))
+
     def barrier(self, name: str) -> Target:
         """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
-        return target(self, self.named(name), space_of(self.opcode))
+        return self.place(name)
+
+    def update(self, operation: str, element: str, space: str = "shared") -> Update:
+        """Return how an atomic operation combines elements of a type, for `Arena.update`; fail if there is none.
+
+        It may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
+        """
+        found = update_of(operation, element, space)
+        return self.fail(f"no such atomic operation: {operation}.{element}") if found is None else found
+
+    def alike(self, opcode: tuple[str, ...]) -> Action:
+        """Return what the instruction with another opcode and the same operands does, for one that does the same."""
+        step = step_of(opcode)
+        if step is None or step.compile is None:
+            return self.fail(f"there is no step for {'.'.join(opcode)}")
+        site = replace(self.site, instruction=evolve(self.instruction, opcode=opcode))
+        return step.compile(Operands(self.program, site, checked=self.checked, exact=self.exact, polls=self.polls))
+
+    def nothing(self) -> Action:
+        """Return what the machine executes for an instruction without an effect."""
+        return acting(lambda _turn: None)
 
     def action(self, run: Callable[[Turn], None]) -> Action:
         """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
@@ -136,10 +182,10 @@ class Operands:
         """
         return ending(run, following, together=converges(self.opcode) != "")
 
-    def end_once(self, run: Callable[[LastTurn], None], following: int) -> Terminator:
+    def end_once(self, run: Callable[[Turn], None], following: int) -> Terminator:
         """Return what ends a block with `run`, for `Step.end`, where that says by itself who has to wait, and who not.
 
-        It runs once, for all lanes that have come together; those that `LastTurn.stall` names go on behind the
+        It runs once, for all lanes that have come together; those that `Turn.stall` names go on behind the
         instruction once somebody has resumed them.
         """
         return ending_once(run, following, together=converges(self.opcode) != "")
