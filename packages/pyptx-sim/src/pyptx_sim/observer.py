@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind, Proxy
+    from pyptx_sim.extension import GroupKind, Layout, Proxy
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
 # `.volatile`, `.relaxed`, `.release` or `.mmio`), "strong-read" every `ld` that is `.volatile`, `.relaxed`, `.acquire`
@@ -48,10 +48,10 @@ class Touch:
     """The mbarrier that tells of each operation's completion; None if a group does."""
     atomic: bool = False
     """Whether it updates element by element, and may meet other updates."""
-    maps: bool = False
-    """Whether it reads a tensor map, through a proxy of its own."""
-    swizzle: int | None = None
-    """The width of the swizzle by which a matrix is read, or a box written; 16 for none, 0 for one of copies alone."""
+    proxy: Proxy | None = None
+    """The way by which it reaches memory, where that is another one than its work's."""
+    layout: Layout | None = None
+    """How elements lie there, where who writes and who reads have to agree on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,11 @@ class Work:
     def together(self) -> int:
         """How many warps issue an operation as one, from `warps[i]` on."""
         return 1 if self.kind is None else self.kind.together
+
+    def proxy_of(self, touch: Touch) -> Proxy | None:
+        """Return the way by which one of its touches reaches memory, None for the generic proxy."""
+        proxy = touch.proxy or self.proxy
+        return None if proxy is not None and proxy.one_way and touch.writes else proxy
 
 
 class RunView(Protocol):
@@ -189,11 +194,11 @@ class Observer:
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """See a fence between the generic proxy and another one executed."""
 
-    def map_released(self, warps: Offsets, masks: Masks) -> None:
-        """See lanes release what they know to the proxy of tensor maps."""
+    def proxy_released(self, proxy: Proxy, warps: Offsets, masks: Masks) -> None:
+        """See lanes release what they know to a proxy that is fenced one way."""
 
-    def map_acquired(self, place: int, warps: Offsets, masks: Masks) -> None:
-        """See lanes acquire the tensor map at offset `place` of global memory, for its proxy."""
+    def proxy_acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
+        """See lanes acquire `size` bytes at offset `place` for a proxy that is fenced one way."""
 
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""

@@ -1,10 +1,10 @@
-"""Fences of the async proxy and of initialised mbarriers. Manual: "membar, fence"."""
+"""The proxy of tensor maps, and the fences of the async proxy and of initialised mbarriers. Manual: "membar, fence"."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import ASYNC, Step
+from pyptx_sim.extension import ASYNC, Proxy, Step
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
+
+TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence", one_way=True, reads="the tensor map")
+"""That by which copies read their tensor maps. Manual: "Proxies"."""
 
 
 def _initialised(wave: Wave, lanes: Lanes) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
 from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncItem
+from pyptx_sim.extension.layout import Layout
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import (
     VERSION,
@@ -57,6 +58,7 @@ __all__ = [
     "Extension",
     "GroupKind",
     "Judge",
+    "Layout",
     "Mutation",
     "Observer",
     "Operation",

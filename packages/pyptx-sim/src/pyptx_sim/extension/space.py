@@ -30,10 +30,16 @@ class Proxy:
 
     Through it, only that is seen of what warps have written which a fence of theirs has shown it (`Turn.show`); work
     that reads or writes what it was not shown breaks the rule `unfenced`, which the extension has to have.
+
+    `one_way`: work only reads through it, and its fences are those of one direction. Who has written releases that to
+    the proxy (`Turn.release_to`), and who issues work has to acquire, behind that, the bytes which are read through it
+    (`Turn.acquire_through`). `reads` says in messages what it reads there: "the tensor map".
     """
 
     name: str
     unfenced: str
+    one_way: bool = False
+    reads: str = "what lies at"
 
 
 ASYNC: Final = Proxy(name="async", unfenced="missing-proxy-fence")

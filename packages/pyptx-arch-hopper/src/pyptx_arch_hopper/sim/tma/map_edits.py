@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
@@ -130,7 +131,7 @@ def _compile_copy(operands: Operands) -> Action:
             _mark(into, ends[0])
             wave.version += 1
         if wave.machine.observers.active:
-            wave.machine.observers.map_released(*lanes.by_warp())
+            wave.machine.observers.proxy_released(TENSOR_MAPS, *lanes.by_warp())
 
     return step
 
@@ -174,14 +175,14 @@ def map_fence(operands: Operands) -> Action:
             for place in np.unique(threads.offsets).tolist():
                 here = threads.offsets == place
                 some = by_warp(threads.warps[here], threads.columns[here])
-                wave.machine.observers.map_acquired(place, *some)
+                wave.machine.observers.proxy_acquired(TENSOR_MAPS, "global", place, SIZE, *some)
 
     return acquire
 
 
 def _release(wave: Wave, lanes: Lanes) -> None:
     if wave.machine.observers.active:
-        wave.machine.observers.map_released(*lanes.by_warp())
+        wave.machine.observers.proxy_released(TENSOR_MAPS, *lanes.by_warp())
 
 
 STEPS: Final = (

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
+from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.tma.maps import SIZE
 from pyptx_sim.extension import ASYNC
 from pyptx_sim.instructions.notify import tell
@@ -44,7 +46,9 @@ def _map_touch(at: int, barrier: int | None) -> Touch:
     """Return the reading of a tensor map, which is over when the copy is."""
     pieces = at + np.arange(0, SIZE, _PIECE)
     owners, barriers = np.zeros(len(pieces), np.int64), None if barrier is None else np.array([barrier])
-    return Touch("global", writes=False, offsets=pieces, size=_PIECE, owners=owners, barriers=barriers, maps=True)
+    return Touch(
+        "global", writes=False, offsets=pieces, size=_PIECE, owners=owners, barriers=barriers, proxy=TENSOR_MAPS
+    )
 
 
 def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
@@ -58,4 +62,5 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
         pieces = np.unique(offsets // _WORD) * _WORD
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
-    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, swizzle=side.swizzle if writes else None)
+    layout = swizzle(side.swizzle, "a tensor copy") if writes and side.swizzle is not None else None
+    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, layout=layout)

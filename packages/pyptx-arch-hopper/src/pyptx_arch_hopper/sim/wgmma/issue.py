@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.wgmma.described import (
     WGMMA,
     CommitGroup,
@@ -255,9 +256,9 @@ def _tell(wave: Wave, products: Products, item_id: int) -> None:
             continue
         where = offsets(matrices, extent).reshape(len(products), -1)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
-        swizzle = matrices[0][0].swizzle
+        layout = swizzle(matrices[0][0].swizzle, "a product")
         touches.append(
-            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, swizzle=swizzle)
+            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, layout=layout)
         )
     lanes = np.zeros(len(products), np.int64)
     tell(wave, item_id, products.group, (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=ASYNC)

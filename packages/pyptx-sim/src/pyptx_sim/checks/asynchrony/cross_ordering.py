@@ -133,15 +133,16 @@ class CrossOrdering:
             return
         others = last[:, WARP].astype(np.int64) - first_warp
         here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
-        if work.proxy is None or not len(here):
+        proxy = work.proxy_of(touch)
+        if proxy is None or not len(here):
             return
         lanes = last[here, LANE]
-        bad = here[self._work.unfenced(work.proxy, touch.space, rows[here], others[here], lanes, last[here, TIME])]
+        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], lanes, last[here, TIME])]
         if len(bad):
-            message = f"{does}no fence lets the {work.proxy.name} proxy see it"
+            message = f"{does}no fence lets the {proxy.name} proxy see it"
             first = int(bad[0])
             pc = int(last[first, PC])
-            self._tell(work.proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
 
     def _tell(
         self,
@@ -214,7 +215,7 @@ class CrossOrdering:
         """Report work whose mbarrier was initialised without a fence that lets its proxy see it."""
         proxy = work.proxy
         for touch in work.touches:
-            if touch.barriers is None or proxy is None:
+            if touch.barriers is None or proxy is None or proxy.one_way:
                 continue
             threads = {*zip(touch.barriers.tolist(), work.warps.tolist(), work.lanes.tolist(), strict=True)}
             for place, warp, lane in sorted(threads - self._shown):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
-from pyptx_sim.checks.asynchrony.map_fences import MapFences
+from pyptx_sim.checks.asynchrony.layouts import Layouts
 from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
+from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
-from pyptx_sim.checks.asynchrony.swizzles import Swizzles
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.messages import Messages
@@ -23,8 +23,9 @@ from pyptx_sim.checks.race.reports import Reports
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
+    from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 
 class RaceChecker(Observer):
@@ -39,9 +40,9 @@ class RaceChecker(Observer):
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
-        self._swizzles = Swizzles(view, self._work, self._reports.work)
+        self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
-        self._maps = MapFences(view, self._clocks, self._reports.work)
+        self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
 
     # --- events ---------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ class RaceChecker(Observer):
             self._phases,
             self._work,
             self._cross_ordering,
-            self._maps,
+            self._one_way,
             self._objects,
         )
         for part in parts:
@@ -109,13 +110,13 @@ class RaceChecker(Observer):
         """Let a proxy see what the lanes know."""
         self._work.proxy_fence(proxy, warps, masks, spaces)
 
-    def map_released(self, warps: Offsets, masks: Masks) -> None:
-        """Let the proxy of tensor maps see what the lanes know."""
-        self._maps.released(warps, masks)
+    def proxy_released(self, proxy: Proxy, warps: Offsets, masks: Masks) -> None:
+        """Let a proxy that is fenced one way see what the lanes know."""
+        self._one_way.released(proxy, warps, masks)
 
-    def map_acquired(self, place: int, warps: Offsets, masks: Masks) -> None:
-        """Note what the lanes know of releases to the proxy of tensor maps."""
-        self._maps.acquired(place, warps, masks)
+    def proxy_acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
+        """Note what the lanes know of releases to such a proxy."""
+        self._one_way.acquired(proxy, space, place, size, warps, masks)
 
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
@@ -123,15 +124,21 @@ class RaceChecker(Observer):
             if touch.space == "shared":
                 self._objects.issued(work, touch)
             shadow = self._accesses.shadow(touch.space)
-            if touch.maps:
-                self._maps.judge(work, touch, shadow, self._accesses.first_warp)
-            elif shadow is not None and len(touch.offsets):
-                self._cross_ordering.judge(work, touch, shadow, self._accesses.ordered, self._accesses.first_warp)
-                if work.together == 1:  # else all lanes issue it, together
-                    self._accesses.judge_issuers(work, touch, shadow)
+            if shadow is not None and len(touch.offsets):
+                self._judge(work, touch, shadow)
         self._cross_ordering.signalled(work)
-        self._swizzles.issued(work, self._accesses.shadow("shared"))
+        self._layouts.issued(work)
         self._work.issue(work)
+
+    def _judge(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+        """Judge a touch of work against accesses of warps."""
+        proxy = work.proxy_of(touch)
+        if proxy is not None and proxy.one_way:
+            self._one_way.judge(work, touch, proxy, shadow, self._accesses.first_warp)
+            return
+        self._cross_ordering.judge(work, touch, shadow, self._accesses.ordered, self._accesses.first_warp)
+        if work.together == 1:  # else all lanes issue it, together
+            self._accesses.judge_issuers(work, touch, shadow)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note arrivals that tell of earlier work."""

@@ -83,6 +83,21 @@ class Turn(Accesses):
             names = tuple(name_of(space) for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
 
+    def release_to(self, proxy: Proxy) -> None:
+        """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
+        if self.observed:
+            self.wave.machine.observers.proxy_released(proxy, *self._lanes.by_warp())
+
+    def acquire_through(self, proxy: Proxy, space: Space | str, offsets: Integers, size: int) -> None:
+        """Execute its acquiring fence, of `size` bytes at each active thread's offset in the memory's arena."""
+        if not self.observed:
+            return
+        warps, lanes = self.threads
+        for place in np.unique(offsets).tolist():
+            here = offsets == place
+            some = by_warp(warps[here], lanes[here])
+            self.wave.machine.observers.proxy_acquired(proxy, name_of(space), place, size, *some)
+
     # --- synchronisation ------------------------------------------------------------------------
 
     def release(self, key: Hashable, phase: int = 0, *, relaxed: bool = False) -> None:

@@ -1,0 +1,60 @@
+"""Layouts on which those who write and those who read have to agree.
+
+Asynchronous work may say by which layout it writes, and by which it reads. Where the two differ, the right elements are
+taken for others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
+    from pyptx_sim.checks.race.shadow import Shadow
+    from pyptx_sim.extension import Layout
+    from pyptx_sim.observer import RunView, Space, Touch, Work
+
+
+class Layouts:
+    """Remembers by which layout each instruction has written, and judges by which layouts work reads."""
+
+    def __init__(
+        self, view: RunView, work: AsyncRaces, shadow_of: Callable[[Space], Shadow | None], report: Report
+    ) -> None:
+        """Watch the run behind `view`; `shadow_of` returns what warps have done to a memory."""
+        self._view = view
+        self._work = work
+        self._shadow_of = shadow_of
+        self._report = report
+        self._layouts_of: dict[int, Layout | None] = {}  # by pc; None for one that has written by several layouts
+
+    def issued(self, work: Work) -> None:
+        """Judge what work reads, and remember what it writes."""
+        for touch in work.touches:
+            if touch.layout is None:
+                continue
+            if touch.writes:
+                known = self._layouts_of.setdefault(work.pc, touch.layout)
+                self._layouts_of[work.pc] = touch.layout if known == touch.layout else None
+            else:
+                self._judge(work.pc, touch, touch.layout)
+
+    def _judge(self, pc: int, touch: Touch, layout: Layout) -> None:
+        for offset, writer in self._work.last_writers(touch):
+            written = self._layouts_of.get(writer)
+            if written is None or written == layout:
+                continue
+            if self._written_by_warps(touch):
+                return  # a warp may have written it anew since
+            where = self._view.describe(touch.space, offset)
+            told = f"{layout.user} reads {where} by {layout.name}, and {written.user} wrote it by {written.name}"
+            self._report(layout.mismatch, told, pc, writer)
+
+    def _written_by_warps(self, touch: Touch) -> bool:
+        """Tell whether a warp has ever written what is read."""
+        shadow = self._shadow_of(touch.space)
+        if shadow is None:
+            return False
+        return shadow.write.touched(shadow.granules(touch.offsets, touch.size).ravel()) is not None
