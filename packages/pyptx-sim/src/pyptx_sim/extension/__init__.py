@@ -29,7 +29,7 @@ from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
-from pyptx_sim.observer import Observer, Touch, Work
+from pyptx_sim.observer import AccessKind, Observer, Touch, Work
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ __all__ = [
     "VERSION",
     "WARP",
     "WARPGROUP",
+    "AccessKind",
     "AsyncItem",
     "Claims",
     "Converges",

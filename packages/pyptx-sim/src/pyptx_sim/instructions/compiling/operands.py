@@ -105,16 +105,17 @@ class Operands:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The words of the opcode behind the first one, in order, by the slots of the row; none of a form of no row.
+        """The words of the opcode behind the first one, in order, by the slots of the row; a literal one under itself.
 
-        A word that the row spells stands under itself.
+        Fail for a form of no row.
         """
         form = self.form()
-        return {} if form is None else form.words
+        return self.fail("no row of the instruction table has this form") if form is None else form.words
 
     def word(self, slot: str) -> str:
         """Return the word that fills a slot of the row, or an empty string."""
-        return self.words.get(slot, "")
+        form = self.form()
+        return "" if form is None else form.words.get(slot, "")
 
     def has(self, name: str) -> bool:
         """Tell whether the instruction has the operand that its row calls `name`."""
