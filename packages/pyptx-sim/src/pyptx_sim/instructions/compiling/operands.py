@@ -117,10 +117,11 @@ class Operands:
         form = self.form()
         return "" if form is None else form.words.get(slot, "")
 
-    def has(self, name: str) -> bool:
-        """Tell whether the instruction has the operand that its row calls `name`."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the row calls the operands, in order, without optional ones that lack."""
         form = self.form()
-        return form is not None and name in form.operands
+        return () if form is None else tuple(form.operands)
 
     def named(self, name: str) -> Operand:
         """Return the operand that the row calls `name`; fail if the instruction lacks it."""

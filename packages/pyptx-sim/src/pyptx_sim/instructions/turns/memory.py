@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
 from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +118,10 @@ class Accesses(ActiveLanes):
         Bit i of the mask is the block of rank i in the cluster of the warp.
         """
         return self.wave.peers(warp, mask)
+
+    def global_offset(self, address: int) -> int:
+        """Return the offset in the arena of global memory that a generic address stands for."""
+        return address - GLOBAL_WINDOW
 
     # --- accesses -------------------------------------------------------------------------------
 
