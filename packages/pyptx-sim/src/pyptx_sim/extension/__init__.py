@@ -34,6 +34,8 @@ from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
+    from pyptx_sim.instructions.compiling.registers import Reader as Reader
+    from pyptx_sim.instructions.compiling.registers import Writer as Writer
     from pyptx_sim.instructions.memory.addresses import Target as Target
     from pyptx_sim.instructions.turns.turn import Turn as Turn
     from pyptx_sim.machine.memory.arena import Arena as Arena

@@ -45,8 +45,8 @@ class AsyncItem:
 
     def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
         """Return which operations belong to groups that their threads have waited for."""
-        del reads
-        due: NDArray[np.bool_] = self.numbers < groups.done[self.warps, self.lanes]
+        waited = groups.read if reads else groups.done
+        due: NDArray[np.bool_] = self.numbers < waited[self.warps, self.lanes]
         return due
 
     def signals(self) -> Iterable[int]:

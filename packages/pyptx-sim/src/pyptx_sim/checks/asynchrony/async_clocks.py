@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.extension import WARPGROUP
-from pyptx_sim.machine.asynchrony.groups import BULK
+from pyptx_sim.extension import WARPGROUP, GroupKind
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
@@ -25,8 +24,10 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.extension import GroupKind
     from pyptx_sim.observer import Masks, Offsets, Touch, Work
+
+_UNTOLD: Final = GroupKind(name="untold", operations="work", unfinished="", tells="lanes", reads=True)
+"""That of work of which neither a group nor an mbarrier tells."""
 
 Owner: TypeAlias = "tuple[GroupKind, bool]"
 """The groups whose work it is, and whether it only reads, and can be waited for so far."""
@@ -127,7 +128,7 @@ class AsyncClocks:
             for place in np.unique(touch.barriers).tolist():
                 agents[touch.barriers == place] = self._told(work, self._barrier(place))
             return agents, self._now[agents]
-        kind = work.kind or BULK
+        kind = work.kind or _UNTOLD
         owner: Owner = kind, kind.reads and not touch.writes
         item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
         if item_id != work.item_id:  # else it has: reads and writes of one cp.async are one agent's

@@ -78,6 +78,13 @@ class ActiveLanes:
             if mask.any():
                 yield type(self)(self.wave, Lanes(row[None], mask[None], 1, whole=False))
 
+    def by_thread(self) -> Iterator[Self]:
+        """Yield the turn of each active lane, in order."""
+        for warp, lane in zip(*self.threads, strict=True):
+            mask = np.zeros((1, 32), np.bool_)
+            mask[0, lane] = True
+            yield type(self)(self.wave, Lanes(warp[None], mask, 1, whole=False))
+
     def narrowed(self, condition: Masks) -> Self | None:
         """Return the turn of those lanes for which a condition holds; None if there are none.
 
@@ -153,6 +160,10 @@ class ActiveLanes:
     def misuse(self, rule: str, message: str, hint: str) -> None:
         """Report what has no meaning, or raise BarrierFault in a run without checks."""
         self.wave.mbarriers.misuse(rule, message, self.pc, hint)
+
+    def mbarrier_name(self, offset: int) -> str:
+        """Return what messages call the mbarrier at an offset of shared memory."""
+        return self.wave.mbarriers.name(offset)
 
     def thread_name(self, warp: int, lane: int) -> str:
         """Return what messages call a thread, by its warp in the wave."""

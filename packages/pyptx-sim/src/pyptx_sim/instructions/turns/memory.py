@@ -77,11 +77,18 @@ class Accesses(ActiveLanes):
         return None if some is None else (self._of(some), places.offsets)
 
     def offsets(
-        self, place: Target, size: int, kind: AccessKind = "read", *, space: str = "shared", alignment: int = 0
+        self,
+        place: Target,
+        size: int,
+        kind: AccessKind = "read",
+        *,
+        space: str = "shared",
+        alignment: int = 0,
+        behind: int = 0,
     ) -> Integers:
-        """Return the offset of each lane's address in one memory, `[rows, 32]`; -1 where there is no sound one.
+        """Return the offset of `behind` bytes behind each lane's address in one memory, `[rows, 32]`.
 
-        An address in another memory is a fault.
+        It is -1 where the access of `size` bytes from there on is not sound. An address in another memory is a fault.
         """
         found = np.full((self._lanes.height, 32), -1, np.int64)
         for part, memory, addresses in self.by_memory(place):
@@ -90,7 +97,7 @@ class Accesses(ActiveLanes):
                 message = f"an address in {memory} memory, {where}, where one in {space} memory is needed"
                 part.fault("out-of-bounds", message, "look at the order of the operands", part.count)
                 continue
-            sound = part.located(memory, addresses, size, kind, alignment=alignment)
+            sound = part.located(memory, addresses + behind, size, kind, alignment=alignment)
             if sound is not None:
                 found[sound[0].places] = sound[1]
         return found

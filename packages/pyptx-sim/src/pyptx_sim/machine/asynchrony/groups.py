@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
 
 COPY: Final = GroupKind(name="copy", operations="copies (cp.async)", unfinished="unfinished-copy")
-BULK: Final = GroupKind(
-    name="bulk",
-    operations="bulk copies that read its block's shared memory",
-    unfinished="unfinished-copy",
-    tells="lanes",
-    reads=True,
-)
 
 _ENOUGH: Final = 64  # arrivals that are kept before it is worth asking which of them have been seen
 
