@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.registers import Writer as Writer
     from pyptx_sim.instructions.memory.addresses import Target as Target
     from pyptx_sim.instructions.turns.turn import Turn as Turn
+    from pyptx_sim.instructions.turns.warpgroups import Warpgroups as Warpgroups
+    from pyptx_sim.machine.asynchrony.groups import Groups as Groups
     from pyptx_sim.machine.memory.arena import Arena as Arena
     from pyptx_sim.machine.memory.atomics import Update as Update
     from pyptx_sim.machine.memory.spaces import Memory as Memory

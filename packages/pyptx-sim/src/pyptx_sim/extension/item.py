@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
 
@@ -27,8 +28,8 @@ class AsyncItem:
     """What one instruction has issued: an operation for each of some threads, number i by `lanes[i]` of `warps[i]`.
 
     `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
-    them. Subclasses add arrays with an entry for each operation, and `move`. `Turn.issue` hands an item to the engine,
-    which gives it a `item_id`, by which observers hear of it.
+    them. Subclasses add arrays, or tuples of arrays, with an entry for each operation, and `move`. `Turn.issue` hands
+    an item to the engine, which gives it a `item_id`, by which observers hear of it.
     """
 
     wave: Wave
@@ -71,6 +72,10 @@ class AsyncItem:
             part.move()
         self.keep(~which)
 
+    def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
+        """Let complete first what `which` picks of each item that was issued before (None: nothing), for `move`."""
+        self.wave.engine.complete_before(self.item_id, which)
+
     def count_bytes(self, barrier: int, count: int) -> None:
         """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
         self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
@@ -91,3 +96,5 @@ class AsyncItem:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 setattr(self, field.name, value[which])
+            elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+                setattr(self, field.name, tuple(each[which] for each in value))

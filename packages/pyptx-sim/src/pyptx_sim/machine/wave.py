@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx_sim.machine.asynchrony.groups import Groups
 from pyptx_sim.machine.barriers.mbarriers import Mbarriers
+from pyptx_sim.machine.deferred import DeferredRegisters
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.memory.spaces import BlockMemory
 from pyptx_sim.machine.scheduling.warp_splits import State, WarpSplits
@@ -17,7 +18,7 @@ from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from pyptx_sim.extension import GroupKind, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
+_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the work that writes them completes
 _FIRST_PLACE = -(1 << 40)  # below those of barriers
 
 
@@ -176,6 +178,16 @@ class Wave:
         if (known | ~self.live).all():
             del partial[slot]
 
+    def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
+        """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""
+        for slot, name in registers.items():
+            if self.registers[slot] is None or slot in self.partial:
+                if reads:
+                    self.check_register(slot, name, lanes)
+                self.note_written(slot, lanes)
+                if self.registers[slot] is None:
+                    self.registers[slot] = _BLANK
+
     def exit(self, ids: IntArray) -> None:
         """Let splits end for ever, and their lanes with them."""
         splits = self.splits
@@ -209,6 +221,11 @@ class Wave:
             known = BlockMemory(space, geometry.cta, geometry.ctas, track=self.machine.checked)
             self.memories[space.name] = known
         return known
+
+    @property
+    def deferred(self) -> DeferredRegisters:
+        """The values of registers that are kept in another form until work has completed."""
+        return self.part(DeferredRegisters)
 
     @property
     def shared(self) -> SharedMemory:

@@ -25,6 +25,7 @@ from pyptx_ir.syntax.operands import (
 )
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.extension import step_of
+from pyptx_sim.instructions.compiling.claims import judge_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.instructions.memory.addresses import space_of, target
 from pyptx_sim.instructions.memory.atomics import update_of
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import Stall
+    from pyptx_sim.extension import Claims, Judge, Stall
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.turn import Turn
     from pyptx_sim.machine.lanes import Lanes
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import Binding, Scope
 
 _T = TypeVar("_T")
+J = TypeVar("J", bound="Judge")
 
 # Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
@@ -195,6 +197,25 @@ class Operands:
     def number(self, name: str) -> int:
         """Return the operand that the row calls `name`, a constant integer."""
         return int(self.constant(self.named(name)))
+
+    @property
+    def exact_target(self) -> str | None:
+        """The target whose results are wanted bit for bit; None where results within their bounds will do."""
+        return self.program.target if self.exact else None
+
+    def behind(self, slot: str) -> tuple[str, ...]:
+        """Return the words of the opcode behind that of a slot of the row."""
+        return self.opcode[self.opcode.index(self.words[slot]) + 1 :]
+
+    def registers_in(self, *names: str) -> Mapping[int, str]:
+        """Return the registers in some operands, in order: their names by their slots."""
+        parts = (part for name in names for part in self.elements(self.named(name)))
+        found = (self.register(part) for part in parts)
+        return {each.slot: each.name for each in found if each is not None}
+
+    def judge(self, claims: Claims[J]) -> Callable[[Wave], J]:
+        """Return what makes the judge of all registers that the program claims for it, for `Turn.part`."""
+        return judge_of(self, claims)
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""

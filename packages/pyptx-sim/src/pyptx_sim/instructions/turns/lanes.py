@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx_sim.instructions.turns.warpgroups import Warpgroups
 from pyptx_sim.machine.lanes import Lanes
 from pyptx_sim.machine.memory.access import fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.wave import Wave
@@ -106,6 +107,10 @@ class ActiveLanes:
             splits = splits[np.isin(self.warps, lanes.active_rows())]
         return type(self)(self.wave, lanes, splits)
 
+    def warpgroups(self) -> Warpgroups:
+        """Return the warpgroups that execute the instruction, for one that converges them."""
+        return Warpgroups(self)
+
     @property
     def ctas(self) -> Integers:
         """The block of each row, by its place in the wave."""
@@ -127,6 +132,13 @@ class ActiveLanes:
         """Return what `Operands.source` reads for each active lane, in order."""
         values: NDArray[Any] = self.read(source)[self._lanes.active]
         return values
+
+    def will_write(self, registers: Mapping[int, str], *, reads: bool = False) -> None:
+        """Note that work which is issued here writes registers, names by slots, as far as checks know of it.
+
+        `reads`: it reads them first, so that all active lanes need to have written them.
+        """
+        self.wave.note_deferred(registers, self._lanes, reads=reads)
 
     def part(self, make: Callable[[Wave], T]) -> T:
         """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""

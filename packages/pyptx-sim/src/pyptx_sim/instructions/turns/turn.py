@@ -38,8 +38,17 @@ class Turn(Accesses):
     # --- asynchronous work ----------------------------------------------------------------------
 
     def join(self, kind: GroupKind) -> Integers:
-        """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers."""
+        """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers.
+
+        Of a kind that warpgroups issue, an operation of each of these joins, and the numbers are theirs.
+        """
         groups = self.wave.groups_of(kind)
+        if kind.issued_by == "warpgroup":
+            members = self.warpgroups().warps
+            groups.note(members.reshape(-1), np.zeros(members.size, np.int64), self.pc)
+            warps, lanes = members[:, 0], np.zeros(len(members), np.int64)
+            theirs: Integers = groups.open[warps, lanes]
+            return theirs
         warps, lanes = self.threads
         groups.note(warps, lanes, self.pc)
         numbers: Integers = groups.open[warps, lanes]
