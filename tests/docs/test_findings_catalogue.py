@@ -9,7 +9,7 @@ import pytest
 
 from pyptx_ir.plugins.rows import Output, TensorMap
 from pyptx_sim import Mapped, Uninitialised, run
-from pyptx_sim.extension import extensions
+from pyptx_sim.extension import extensions, rules
 
 from .pages import ROOT
 
@@ -78,3 +78,5 @@ def test_the_example_of_a_rule_has_its_finding_and_no_other(rule: str) -> None:
     assert {finding.rule for finding in found} == {rule}, [str(finding) for finding in found]
     assert marked in {line for finding in found for line in (finding.line, finding.other_line)}
     assert all(finding.hint for finding in found)
+    severity = "warning" if SECTIONS[rule].strip().startswith("Warning.") else "error"
+    assert {finding.severity for finding in found} == {rules()[rule].severity} == {severity}

@@ -72,6 +72,17 @@ mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
 @!%p3 bra WAITS;
 """,
 )
+# The words of the first matrix are moved in the order of a recipe, the word i + 5 to place i.
+PUBLISH = "acme.publish;\n"
+CONSULT = "@%p2 acme.consult.b32 [%r3];\n"
+RECIPE = PUT.replace("%r11, 1;", "%r11, 5;")
+SHUFFLE = "setp.eq.u32 %p2, %r11, 0;\n" + CONSULT + "@%p2 acme.shuffle.b32 [%r4], [%r2], [%r3];\n"
+SHUFFLED = HEAD + RECIPE + FENCE + PUBLISH + MEET + SHUFFLE + WAIT + MEET + GET + FREE + END
+# The product is written by columns; comes to the place of the first factor; is multiplied once more, and comes there.
+COLUMNS = KERNEL.replace("acme.blend", "acme.blend.columns")
+FIRST = KERNEL.replace("add.u32 %r9, %r4", "add.u32 %r9, %r2")
+IN_PLACE = FIRST.replace(BLEND, BLEND.replace("%r4", "%r2"))
+AGAIN = FIRST.replace(WAIT, WAIT + BLEND.replace("[%r4], [%r2]", "[%r2], [%r4]") + WAIT)
 SCRIPT = """
 import numpy as np
 from pyptx_sim import run
@@ -93,6 +104,48 @@ def test_its_engine_multiplies_right_whatever_the_schedule(run: Run, kernel: str
         for options in SCHEDULES
     )
     run(f"{SCRIPT}TEXT = {kernel!r}\n{calls}")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (SHUFFLED, "(np.arange(16) + 5) % 16"),
+        (COLUMNS, "(a @ (a + 1)).T"),
+        (IN_PLACE, "a @ (a + 1)"),
+        (AGAIN, "a @ (a + 1) @ (a + 1)"),
+    ],
+    ids=["by a recipe", "by columns", "in place", "twice"],
+)
+def test_what_its_engine_does_besides_is_right_and_clean(run: Run, kernel: str, expected: str) -> None:
+    calls = "\n".join(
+        f"out, found = go(TEXT, {options})\nassert (out == expected).all() and not found, (out, found)"
+        for options in SCHEDULES
+    )
+    run(f"{SCRIPT}TEXT = {kernel!r}\nexpected = ({expected}).reshape(1, 4, 4)\n{calls}")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rules"),
+    [
+        (SHUFFLED.replace(PUBLISH, ""), ["missing-recipe-fence"]),
+        (SHUFFLED.replace(CONSULT, ""), ["missing-recipe-fence"]),
+        (SHUFFLED.replace(CONSULT, CONSULT.replace("%r3", "%r2")), ["missing-recipe-fence"]),
+        (SHUFFLED.replace(PUBLISH + MEET, PUBLISH), ["lane-race"]),
+        (SHUFFLED.replace(FENCE, ""), ["missing-acme-fence"]),
+        (AGAIN.replace("acme.blend", "acme.blend.columns", 1), ["blend-order"]),
+    ],
+)
+def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(run: Run, kernel: str, rules: list[str]) -> None:
+    for schedule in SCHEDULES[::2]:
+        printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, {schedule})[1]}}))")
+        assert json.loads(printed.replace("'", '"')) == rules
+
+
+def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
+    faults = [SHUFFLED.replace(PUBLISH, ""), AGAIN.replace("acme.blend", "acme.blend.columns", 1)]
+    printed = run(f"{SCRIPT}for text in {faults!r}: print(*[f.message for f in go(text)[1]], sep='\\n')")
+    assert "uses the recipe in line 1 +0, which a warp wrote, and its proxy may not see that" in printed
+    assert "the blender reads line 2 +0 by rows, and the blender wrote it by columns" in printed
 
 
 @pytest.mark.parametrize(
@@ -118,6 +171,29 @@ def test_two_warps_race_in_its_memory(run: Run) -> None:
     assert "vault-race" in printed
     assert "line 0 +0" in printed
     assert "let the warps of the block meet" in printed
+
+
+def test_each_warp_that_reads_its_memory_is_held_against_a_later_write(run: Run) -> None:
+    """Warps 0 to 3 read what warp 4 writes anew; one of them does not come to the barrier in between."""
+    kernel = (
+        HEAD + "mov.u32 %r2, 0;\nshr.u32 %r12, %r1, 5;\nsetp.eq.u32 %p1, %r12, 4;\nsetp.ne.u32 %p2, %r12, MISSING;\n"
+        "and.b32 %r11, %r1, 31;\nsetp.eq.and.u32 %p3, %r11, 0, %p1;\n"
+        "@%p3 acme.put.b32 [%r2], %r1;\nbar.sync 0;\n@!%p1 acme.get.b32 %r3, [%r2];\n"
+        "@%p2 bar.sync 1, COUNT;\n@%p3 acme.put.b32 [%r2], %r1;\n" + END
+    )
+    script = f"""
+for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
+    text = {kernel!r}.replace("MISSING", str(missing)).replace("COUNT", str(count))
+    rules = [f.rule for f in go(text, warps=5)[1]]
+    assert rules == ["vault-race"] * (missing < 4), (missing, rules)
+"""
+    run(SCRIPT + script)
+
+
+def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
+    printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
+    assert "unfinished-blend (warning): " in printed
+    assert "hint: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
 
 
 def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:

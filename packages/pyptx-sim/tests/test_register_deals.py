@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,8 @@ from pyptx_sim import run
 from pyptx_sim.errors import Deadlock, ProgramError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyptx_sim.findings import Finding
 
 pytestmark = pytest.mark.hopper
@@ -131,6 +134,16 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert {finding.rule for finding in findings} == {"register-deal"}
     assert says in findings[0].message
     assert all(finding.hint for finding in findings)
+
+
+def test_a_warning_says_that_it_is_one_in_words_and_in_a_timeline(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    (finding,) = found(DEC.format(200), trace=trace)
+    assert finding.severity == "warning"
+    first = f"register-deal (warning): {finding.message}"
+    assert str(finding).startswith(first)
+    marks = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "finding"]
+    assert {mark["name"] for mark in marks} == {first}
 
 
 def test_a_warpgroup_may_deal_at_two_places_of_the_same_count() -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Frame
-    from pyptx_sim.extension import Rule
+    from pyptx_sim.extension import Rule, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Finding:
 
     `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
     innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count`
-    says how many lanes met it.
+    says how many lanes met it. `severity` is its rule's: `error`, `warning` or `note`.
     """
 
     rule: str
@@ -31,15 +31,21 @@ class Finding:
     other_origin: tuple[Frame, ...] = ()
     hint: str | None = None
     count: int = 1
+    severity: Severity = "error"
 
     def __str__(self) -> str:
-        """Spell the finding with its positions and hint, one thing a line."""
+        """Spell the finding with its positions and hint, one thing a line; what is no error says so."""
         times = f" ({self.count} times)" if self.count > 1 else ""
-        parts = [f"{self.rule}: {self.message}{times}", *_positions("at", self.line, self.origin)]
+        parts = [f"{heading(self.rule, self.severity, self.message)}{times}", *_positions("at", self.line, self.origin)]
         parts += _positions("and", self.other_line, self.other_origin)
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
+
+
+def heading(rule: str, severity: Severity, message: str) -> str:
+    """Return the first line of a finding: its rule, its severity if it is no error, and what is wrong."""
+    return f"{rule}: {message}" if severity == "error" else f"{rule} ({severity}): {message}"
 
 
 def _positions(word: str, line: int | None, origin: tuple[Frame, ...]) -> list[str]:
@@ -79,7 +85,8 @@ class FindingLog:
         if known is not None:
             self._found[key] = replace(known, count=known.count + count)
             return
-        self._found[key] = Finding(rule, message, hint=hint or known_rule.hint, count=count)
+        hint = hint or known_rule.hint
+        self._found[key] = Finding(rule, message, hint=hint, count=count, severity=known_rule.severity)
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""

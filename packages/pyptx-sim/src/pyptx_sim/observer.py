@@ -171,9 +171,9 @@ class Observer:
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
         """See lanes arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
 
-        A negative `place` is no mbarrier, but the barrier of a cluster, -1 the first one's, or far below a named
-        barrier of a block. `scope` is "cta" or "cluster", None for a relaxed arrival at a cluster's barrier, which
-        releases nothing but what `fence.mbarrier_init` covers.
+        A negative `place` is no mbarrier, but a named barrier of a block, or whatever else lanes leave what they know
+        at. `scope` is "cta" or "cluster", None for a relaxed arrival, which releases nothing but what
+        `fence.mbarrier_init` covers.
         """
 
     def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:

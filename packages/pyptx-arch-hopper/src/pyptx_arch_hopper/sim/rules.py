@@ -11,6 +11,8 @@ RULES: Final = (
     Rule(
         name="unfinished-product",
         summary="a warp ends before it has waited for its products",
+        hint="wait for it before the thread ends: its memory may be another block's by the time it completes",
+        severity="warning",
     ),
     Rule(
         name="missing-wgmma-fence",
@@ -23,12 +25,17 @@ RULES: Final = (
     Rule(
         name="register-deal",
         summary="setmaxnreg where the manual leaves open what happens",
+        severity="warning",
     ),
     Rule(
         name="matrix-descriptor",
         summary="a descriptor that describes no matrix, or another one than what lies there",
         hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
         observer=RaceChecker,
+    ),
+    Rule(
+        name="mbarrier-block",
+        summary="a copy whose mbarrier lies in another block than what it writes",
     ),
     Rule(
         name="tensor-map",

@@ -67,16 +67,13 @@ RULES: Final = (
         summary="an arrival or a wait that is a whole phase late or early",
     ),
     Rule(
-        name="mbarrier-block",
-        summary="a copy whose mbarrier lies in another block than what it writes",
-    ),
-    Rule(
         name="unchecked-wait",
         summary="nothing looks at the answer of a wait that may say: not yet",
     ),
     Rule(
         name="unfinished-copy",
         summary="a thread ends before it has waited for its copies",
+        hint="wait for it before the thread ends: its memory may be another block's by the time it completes",
     ),
     Rule(
         name="sparse-metadata",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyptx_sim.findings import FindingLog
+from pyptx_sim.findings import FindingLog, heading
 from pyptx_sim.machine.asynchrony.engine import Engine
 
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ class WatchedLog(FindingLog):
         known = len(self._found)
         super().report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
         if len(self._found) > known:
-            self.recorder.found(rule, message, pc)
+            self.recorder.found(heading(rule, self.rules[rule].severity, message), pc)

@@ -163,11 +163,11 @@ class Recorder(Observer):
 
     # --- findings, and the end ----------------------------------------------------------------------
 
-    def found(self, rule: str, message: str, pc: int) -> None:
+    def found(self, heading: str, pc: int) -> None:
         """Hear that something is found at the present instruction."""
         tracks = self._strips.current.values() if self._strips is not None else ()
         for track in list(tracks)[:1]:
-            self.timeline.marks.append(Mark(Point(track, self._now()), "finding", f"{rule}: {message}", pc))
+            self.timeline.marks.append(Mark(Point(track, self._now()), "finding", heading, pc))
 
     def wave_ended(self) -> None:
         """Hear that no warp can go on."""

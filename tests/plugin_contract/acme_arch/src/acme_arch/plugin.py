@@ -54,7 +54,8 @@ VAULT = (
 )
 BLENDER = (
     row(
-        "acme.blend.b32 [d], [a], [b]",
+        "acme.blend{.order}.b32 [d], [a], [b]",
+        order=("columns",),
         operands=dict.fromkeys("dab", "vault"),
         access="wrr",
         since=ptx(8, 0),
@@ -64,6 +65,23 @@ BLENDER = (
     row("acme.commit.shared.b64 [bar]", access="x", since=ptx(8, 0), targets=("acme_1",), manual="acme.commit"),
     row("acme.wait", since=ptx(8, 0), targets=("acme_1",), manual="acme.wait"),
     row("acme.fence", since=ptx(8, 0), targets=("acme_1",), manual="acme.fence"),
+    row(
+        "acme.shuffle.b32 [d], [a], [r]",
+        operands=dict.fromkeys("dar", "vault"),
+        access="wrr",
+        since=ptx(8, 0),
+        targets=("acme_1",),
+        manual="acme.shuffle",
+    ),
+    row("acme.publish", since=ptx(8, 0), targets=("acme_1",), manual="acme.publish"),
+    row(
+        "acme.consult.b32 [r]",
+        operands={"r": "vault"},
+        access="r",
+        since=ptx(8, 0),
+        targets=("acme_1",),
+        manual="acme.consult",
+    ),
 )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx_sim.extension import AsyncItem, GroupKind
+from pyptx_sim.extension import AsyncItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 Values: TypeAlias = NDArray[Any]
 Masks: TypeAlias = NDArray[np.bool_]
 Convert: TypeAlias = Callable[[Values], Values]
-
-BULK: Final = GroupKind(
-    name="bulk",
-    operations="bulk copies that read its block's shared memory",
-    unfinished="unfinished-copy",
-    tells="lanes",
-    reads=True,
-)
-"""Groups of bulk copies and tensor copies. Manual: "cp.async.bulk.commit_group"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma import tensor_copy
-from pyptx_arch_hopper.sim.tma.bulk import BULK, Elements, Transfer
+from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
+from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES, Step

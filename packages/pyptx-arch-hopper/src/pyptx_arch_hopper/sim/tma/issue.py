@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_arch_hopper.sim.tma.bulk import BULK, BulkCopy
+from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
+from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.telling import touches
 from pyptx_sim.extension import ASYNC
 

@@ -1,10 +1,10 @@
 """Asynchronous work as agents beside the warps: whose clock a warp knows up to where.
 
-What a warp issues belongs to an agent: one of the warp for its cp.async copies, two for its bulk groups (what they
-read, and all of it), one of the warpgroup for its products, one of each mbarrier. An agent's clock counts its work. A
-warp learns of it by waiting: for a group, or for the phase of an mbarrier in which the work completed; from then on
-others learn of it as of everything else that the warp knows. So the agents' clocks are columns beside those of the
-warps.
+What a warp issues belongs to an agent: one of the warp for each kind of groups, two where groups can be waited for as
+far as they read (what they read, and all of it), one of each mbarrier. What several warps issue together is under the
+first of them. An agent's clock counts its work. A warp learns of it by waiting: for a group, or for the phase of an
+mbarrier in which the work completed; from then on others learn of it as of everything else that the warp knows. So the
+agents' clocks are columns beside those of the warps.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.extension import WARPGROUP, GroupKind
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.extension import GroupKind
     from pyptx_sim.observer import Masks, Offsets, Touch, Work
 
-_UNTOLD: Final = GroupKind(name="untold", operations="work", unfinished="", tells="lanes", reads=True)
-"""That of work of which neither a group nor an mbarrier tells."""
-
-Owner: TypeAlias = "tuple[GroupKind, bool]"
-"""The groups whose work it is, and whether it only reads, and can be waited for so far."""
+Owner: TypeAlias = "tuple[GroupKind | None, bool]"
+"""The groups whose work it is (None: nothing tells of it), and whether it only reads, and can be waited for so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +46,9 @@ class _Outstanding:
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """Copies of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
+    """Work of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
 
-    `entries` are the clocks and the threads of those under way, if other threads than these have copied.
+    `entries` are the clocks and the threads of what is under way, if other threads than these have issued any.
     """
 
     column: int
@@ -83,10 +80,10 @@ class AsyncClocks:
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
         self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
-        self._issuers: dict[GroupKind, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
+        self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[int, list[_Followed]] = {}  # by item_id
-        # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
+        # By place and phase, and column: which lanes have let arrivals follow the work of each clock.
         self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
         self._latest: dict[int, Seen] = {}  # by warp
@@ -128,10 +125,10 @@ class AsyncClocks:
             for place in np.unique(touch.barriers).tolist():
                 agents[touch.barriers == place] = self._told(work, self._barrier(place))
             return agents, self._now[agents]
-        kind = work.kind or _UNTOLD
-        owner: Owner = kind, kind.reads and not touch.writes
+        kind = work.kind
+        owner: Owner = kind, kind is not None and kind.reads and not touch.writes
         item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
-        if item_id != work.item_id:  # else it has: reads and writes of one cp.async are one agent's
+        if item_id != work.item_id:  # else it has: what one instruction reads and writes is one agent's
             agents, times = self._grouped(work, owner)
             self._entered[owner] = work.item_id, agents, times
         return agents, times
@@ -159,7 +156,7 @@ class AsyncClocks:
         self._issuers_of(owner[0])[work.warps, work.lanes] = True
         return agents, self._now[agents]
 
-    def _issuers_of(self, kind: GroupKind) -> NDArray[np.bool_]:
+    def _issuers_of(self, kind: GroupKind | None) -> NDArray[np.bool_]:
         """Return which lanes have issued work of a kind."""
         known = self._issuers.get(kind)
         if known is None:
@@ -168,15 +165,17 @@ class AsyncClocks:
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes of warps know the groups that they have waited for."""
-        issuers = self._first_of_warpgroup(warps) if kind.together > 1 else warps
+        issuers = self._first_of(kind.together, warps)
         for owner, below in (((kind, False), done), ((kind, True), read)):
             if owner in self._of_warps:
                 self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind.tells == "lanes")
 
-    def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
-        """Return the warps under which products of the warpgroups of `warps` are entered."""
+    def _first_of(self, together: int, warps: Offsets) -> Offsets:
+        """Return the warps under which the work of `warps` is entered, so many of which issue it as one."""
+        if together == 1:
+            return warps
         inside = warps % self._warps_per_cta
-        first: Offsets = warps - inside + inside // WARPGROUP * WARPGROUP
+        first: Offsets = warps - inside + inside // together * together
         return first
 
     def _know(self, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets, *, alone: bool) -> None:

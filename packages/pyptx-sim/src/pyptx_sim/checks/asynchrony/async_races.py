@@ -199,25 +199,40 @@ class AsyncRaces:
     # --- what work does -------------------------------------------------------------------------
 
     def issue(self, work: Work) -> None:
-        """Judge work against earlier work, then enter it."""
+        """Judge work against earlier work, then enter it: its own touches may meet."""
         entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
-        for touch, agents, times in entered:
-            if not len(touch.offsets):
+        for touch in work.touches:
+            self._fit(touch)
+        rows = self._clocks.rows(work.warps, work.lanes)
+        judged = [self._judge_touch(work, touch, rows) for touch in work.touches]
+        for (touch, agents, times), (at, owners) in zip(entered, judged, strict=True):
+            if not len(at):
                 continue
-            marks = self._marks.get(touch.space)
-            if marks is None:
-                marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
-            marks.fit(touch)
-            at, pieces = marks.granules(touch.offsets, touch.size)
-            owners = touch.owners[pieces]
-            rows = self._clocks.rows(work.warps, work.lanes)
-            entries = Entries(touch.space, at, work.warps[owners], rows[owners], work.pc, touch.atomic, work.together)
-            does = "issues work that writes" if touch.writes else "issues work that reads"
-            self._against(marks, entries, does, writes=touch.writes)
             marked = np.empty((len(agents), COLUMNS), np.int32)
             marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
             marked[:, TIME], marked[:, PC] = times, work.pc
-            _enter(marks, at, marked, owners, writes=touch.writes)
+            _enter(self._marks[touch.space], at, marked, owners, writes=touch.writes)
+
+    def _fit(self, touch: Touch) -> None:
+        """Make granules that are as narrow as the pieces of a touch."""
+        if not len(touch.offsets):
+            return
+        marks = self._marks.get(touch.space)
+        if marks is None:
+            marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
+        marks.fit(touch)
+
+    def _judge_touch(self, work: Work, touch: Touch, rows: Offsets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Judge a touch against earlier work; return its granules, and which operation each belongs to."""
+        if not len(touch.offsets):
+            return touch.offsets, touch.owners
+        marks = self._marks[touch.space]
+        at, pieces = marks.granules(touch.offsets, touch.size)
+        owners = touch.owners[pieces]
+        entries = Entries(touch.space, at, work.warps[owners], rows[owners], work.pc, touch.atomic, work.together)
+        does = "issues work that writes" if touch.writes else "issues work that reads"
+        self._against(marks, entries, does, writes=touch.writes)
+        return at, owners
 
 
 def _enter(

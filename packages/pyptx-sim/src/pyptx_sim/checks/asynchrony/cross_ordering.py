@@ -266,10 +266,10 @@ class CrossOrdering:
             for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
                 self._judge_foreign(table, does, shadow.granule, first_warp)
 
-        self._judge_copies()
+        self._judge_work()
 
-    def _judge_copies(self) -> None:
-        """Report copies out of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
+    def _judge_work(self) -> None:
+        """Report reads of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
         stride, places = self._view.shared_stride(), self._work.agents.barriers()
         for at, rows in self._work.shared_reads():
             for block, agent in {*zip((at // stride).tolist(), (rows[:, WARP] - 1).tolist(), strict=True)}:
@@ -280,7 +280,7 @@ class CrossOrdering:
                 if len(late):
                     first = int(late[0])
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
-                    message = f"a copy reads {where} of block slot {block}, which may have ended by then"
+                    message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
 
     def _judge_foreign(self, table: Table, does: str, granule: int, first_warp: int) -> None:

@@ -2,7 +2,7 @@
 
 What it can miss: of several reads of the same global bytes, or by lanes of one warp, that nothing orders among each
 other, only the first and the last are kept; a write that is ordered behind these two is not held against the others.
-Of shared memory the last read of every warp is kept.
+Of the memories that blocks have, the last read of every warp is kept.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Accesses:
     def _shadow(self, space: Space) -> Shadow:
         shadow = self._shadows.get(space)
         if shadow is None:
-            readers = Readers(self._clocks, self._phases, 0, self._group) if space == "shared" else None
+            readers = None if space == "global" else Readers(self._clocks, self._phases, 0, self._group)
             shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
         return shadow
 

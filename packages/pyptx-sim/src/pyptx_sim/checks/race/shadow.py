@@ -94,7 +94,8 @@ class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
     `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
-    `atomic` says that the last write was a strong access. Of shared memory `readers` keeps the last read of each warp.
+    `atomic` says that the last write was a strong access. Of the memories that blocks have `readers` keeps the last
+    read of each warp.
     """
 
     arena_bytes: int

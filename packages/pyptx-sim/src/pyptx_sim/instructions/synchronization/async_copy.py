@@ -194,7 +194,7 @@ def _arrive(operands: Operands) -> Action:
         for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
             if not counted:
                 for offset, index in by_offset(threads):
-                    wave.mbarriers.await_copies(offset, len(index), wave.pc)
+                    wave.mbarriers.await_arrivals(offset, len(index), wave.pc)
             arrive_behind(wave, COPY, threads)
 
     return step

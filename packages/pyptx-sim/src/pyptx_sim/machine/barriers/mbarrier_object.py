@@ -23,7 +23,7 @@ class Mbarrier:
     """One object.
 
     `came` counts the arrivals in the current phase. `seen` is the last phase that a wait found complete, `completed`
-    the phase and the pc of the last copy that counted bytes here. pcs say who did what, for messages.
+    the phase and the pc of the last work that counted bytes here. pcs say who did what, for messages.
     """
 
     expected: int

@@ -156,7 +156,7 @@ class Mbarriers:
         """Arrive once for each of `counts`, in order; return the states before each.
 
         `released` names the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
-        from the next phase on. `stays`: the phase must not complete. `item_id` names the copies that arrive.
+        from the next phase on. `stays`: the phase must not complete. `item_id` names the work whose arrivals they are.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -215,8 +215,8 @@ class Mbarriers:
         if known.complete and known.expected:
             self._next_phase(offset, known, pc)
 
-    def await_copies(self, offset: int, count: int, pc: int) -> None:
-        """Expect `count` more arrivals in the current phase: those of copies that are under way."""
+    def await_arrivals(self, offset: int, count: int, pc: int) -> None:
+        """Expect `count` more arrivals in the current phase: those of work that is under way."""
         known = self.find(offset, pc)
         if known is None:
             return

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
-_HINT = "wait for it before the thread ends: its memory may be another block's by the time it completes"
-
 
 def finish(wave: Wave) -> None:
     """Let all work complete; report groups whose threads have ended without a wait."""
@@ -30,18 +28,17 @@ def finish(wave: Wave) -> None:
                 kind.unfinished,
                 f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {kind.operations}",
                 int(pc),
-                hint=_HINT,
                 count=int(np.count_nonzero(here)),
             )
     _report_unseen(wave)
 
 
 def _report_unseen(wave: Wave) -> None:
-    """Report copies whose mbarrier nobody has waited for."""
+    """Report bytes that an mbarrier counts in a phase which nobody has waited for."""
     for offset, known in wave.mbarriers.objects():
         if known.completed is None or known.completed[0] <= known.seen:
             continue
         phase, pc = known.completed
         name = wave.mbarriers.name(offset)
         message = f"nobody has waited for phase {phase} of {name}, which counts these bytes"
-        wave.machine.log.report("unfinished-copy", message, pc, hint=_HINT)
+        wave.machine.log.report("unfinished-copy", message, pc)

@@ -1,7 +1,8 @@
 """The blender: an engine that multiplies matrices of 4 x 4 words in the vault, in its own time.
 
 It reaches the vault through a proxy of its own: `acme.fence` shows it what was put there. What a thread has issued is
-waited for by `acme.wait`, or told to an mbarrier by `acme.commit`.
+waited for by `acme.wait`, or told to an mbarrier by `acme.commit`. It reads factors row by row; with `.columns` it
+writes a product column by column, which is for warps to read.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.vault import LINE, VAULT
-from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Rule, Step, Touch
+from pyptx_sim.extension import AsyncItem, GroupKind, Layout, Proxy, Rule, Step, Touch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.extension import Action, Operands, Turn
+    from pyptx_sim.instructions.compiling.registers import Reader
 
 BLENDS = GroupKind(name="blend", operations="products of the blender", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
+LAYOUTS = {
+    word: Layout(name=name, mismatch="blend-order", user="the blender")
+    for word, name in (("", "rows"), ("columns", "columns"))
+}
 
 RULES = (
     Rule(
@@ -34,6 +40,11 @@ RULES = (
         hint="acme.wait, or an acme.commit and a wait at its mbarrier",
         severity="warning",
     ),
+    Rule(
+        name="blend-order",
+        summary="the blender reads by rows what it has written by columns",
+        hint="leave out .columns where the product is a factor later",
+    ),
 )
 
 
@@ -44,6 +55,7 @@ class Products(AsyncItem):
     d: NDArray[np.int64]
     a: NDArray[np.int64]
     b: NDArray[np.int64]
+    columns: bool
 
     def move(self) -> None:
         """Multiply."""
@@ -51,33 +63,54 @@ class Products(AsyncItem):
         words = arena.data.view(np.uint32)
         for d, a, b in zip(self.d // 4, self.a // 4, self.b // 4, strict=True):
             left, right = (words[at : at + 16].reshape(4, 4) for at in (a, b))
-            words[d : d + 16] = (left @ right).reshape(-1)
+            product = left @ right
+            words[d : d + 16] = (product.T if self.columns else product).reshape(-1)
         arena.mark(self.d, LINE)
 
 
 def _blend(operands: Operands) -> Action:
-    lines = [operands.source(name, "u32") for name in ("d", "a", "b")]
+    lines, order = [operands.source(name, "u32") for name in ("d", "a", "b")], operands.word("order")
+    layouts = (LAYOUTS[order], LAYOUTS[""], LAYOUTS[""])
 
     def blend(turn: Turn) -> None:
-        found: list[NDArray[np.int64]] = []
-        for line in lines:
-            located = turn.located(VAULT, turn.read(line), LINE)
-            if located is None or len(located[1]) < len(turn.threads[0]):
-                return  # what was at fault is reported
-            found.append(located[1])
+        found = lines_at(turn, lines)
+        if found is None:
+            return
         warps, lanes = turn.threads
         d, a, b = found
-        for at in (a, b):
-            turn.need(VAULT, at, LINE)
-        numbers = turn.join(BLENDS)
         item = Products(
-            wave=turn.wave, pc=turn.pc, warps=warps, lanes=lanes, group=BLENDS, numbers=numbers, d=d, a=a, b=b
+            wave=turn.wave,
+            pc=turn.pc,
+            warps=warps,
+            lanes=lanes,
+            group=BLENDS,
+            numbers=turn.join(BLENDS),
+            d=d,
+            a=a,
+            b=b,
+            columns=order == "columns",
         )
         each = np.arange(len(warps))
-        touches = [Touch(VAULT.name, writes=False, offsets=at, size=LINE, owners=each) for at in (a, b)]
-        turn.issue(item, [*touches, Touch(VAULT.name, writes=True, offsets=d, size=LINE, owners=each)], proxy=BLENDER)
+        touches = [
+            Touch(VAULT.name, writes=at is d, offsets=at, size=LINE, owners=each, layout=layout)
+            for at, layout in zip(found, layouts, strict=True)
+        ]
+        turn.issue(item, touches, proxy=BLENDER)
 
     return operands.action(blend)
+
+
+def lines_at(turn: Turn, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
+    """Return where lines begin that work writes (the first) and reads, for each thread; None if one is at fault."""
+    found: list[NDArray[np.int64]] = []
+    for line in lines:
+        located = turn.located(VAULT, turn.read(line), LINE)
+        if located is None or len(located[1]) < len(turn.threads[0]):
+            return None  # what was at fault is reported
+        found.append(located[1])
+    for at in found[1:]:
+        turn.need(VAULT, at, LINE)
+    return found
 
 
 def _commit(operands: Operands) -> Action:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from acme_arch.sim import blender, vault
+from acme_arch.sim import blender, recipes, vault
 from pyptx_sim.extension import Extension, Mutation
 from pyptx_sim.mutations import edits
 
 EXTENSION = Extension(
     version=1,
-    steps=(*vault.STEPS, *blender.STEPS),
-    rules=(*vault.RULES, *blender.RULES),
+    steps=(*vault.STEPS, *blender.STEPS, *recipes.STEPS),
+    rules=(*vault.RULES, *blender.RULES, *recipes.RULES),
     mutations=(Mutation("drop an acme fence", ("acme.fence",), edits.drop, "the blender may not see what was put"),),
 )

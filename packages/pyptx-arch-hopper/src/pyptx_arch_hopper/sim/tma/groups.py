@@ -1,0 +1,15 @@
+"""The groups of bulk copies. Manual: "Async-group mechanism"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_sim.extension import GroupKind
+
+BULK: Final = GroupKind(
+    name="bulk",
+    operations="bulk copies that read its block's shared memory",
+    unfinished="unfinished-copy",
+    tells="lanes",
+    reads=True,
+)

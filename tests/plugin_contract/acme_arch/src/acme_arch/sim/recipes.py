@@ -1,0 +1,95 @@
+"""Recipes: lines of the vault that say in what order the blender moves the words of another line.
+
+It reads them through a proxy of their own, which is fenced one way: who has put one into the vault publishes it
+(`acme.publish`), and who has the blender go by it consults it before (`acme.consult`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from acme_arch.sim.blender import BLENDER, BLENDS, lines_at
+from acme_arch.sim.vault import LINE, VAULT
+from pyptx_sim.extension import AsyncItem, Proxy, Rule, Step, Touch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension import Action, Operands, Turn
+
+RECIPES = Proxy(name="recipe", unfenced="missing-recipe-fence", one_way=True, reads="the recipe in")
+
+RULES = (
+    Rule(
+        name="missing-recipe-fence",
+        summary="the blender goes by a recipe that a warp wrote, and no fences of recipes stand between",
+        hint="acme.publish behind the last acme.put, and acme.consult of the line before acme.shuffle",
+    ),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Shuffles(AsyncItem):
+    """Lines that are on their way, each word to its place: where they, their sources and recipes begin, in bytes."""
+
+    d: NDArray[np.int64]
+    a: NDArray[np.int64]
+    r: NDArray[np.int64]
+
+    def move(self) -> None:
+        """Move the words."""
+        arena = self.wave.memory(VAULT).arena
+        words = arena.data.view(np.uint32)
+        for d, a, r in zip(self.d // 4, self.a // 4, self.r // 4, strict=True):
+            words[d : d + 16] = words[a : a + 16][words[r : r + 16] % 16]
+        arena.mark(self.d, LINE)
+
+
+def _shuffle(operands: Operands) -> Action:
+    lines = [operands.source(name, "u32") for name in ("d", "a", "r")]
+
+    def shuffle(turn: Turn) -> None:
+        found = lines_at(turn, lines)
+        if found is None:
+            return
+        warps, lanes = turn.threads
+        d, a, r = found
+        numbers = turn.join(BLENDS)
+        item = Shuffles(
+            wave=turn.wave, pc=turn.pc, warps=warps, lanes=lanes, group=BLENDS, numbers=numbers, d=d, a=a, r=r
+        )
+        each = np.arange(len(warps))
+        touches = (
+            Touch(VAULT.name, writes=False, offsets=a, size=LINE, owners=each),
+            Touch(VAULT.name, writes=False, offsets=r, size=LINE, owners=each, proxy=RECIPES),
+            Touch(VAULT.name, writes=True, offsets=d, size=LINE, owners=each),
+        )
+        turn.issue(item, touches, proxy=BLENDER)
+
+    return operands.action(shuffle)
+
+
+def _publish(operands: Operands) -> Action:
+    return operands.action(lambda turn: turn.release_to(RECIPES))
+
+
+def _consult(operands: Operands) -> Action:
+    line = operands.source("r", "u32")
+
+    def consult(turn: Turn) -> None:
+        located = turn.located(VAULT, turn.read(line), LINE)
+        if located is not None:
+            some, offsets = located
+            some.acquire_through(RECIPES, VAULT, offsets, LINE)
+
+    return operands.action(consult)
+
+
+STEPS = (
+    Step(opcode="acme.shuffle", effect="issue", compile=_shuffle, track=lambda _opcode: "the blender"),
+    Step(opcode="acme.publish", effect="order", compile=_publish),
+    Step(opcode="acme.consult", effect="order", compile=_consult),
+)
