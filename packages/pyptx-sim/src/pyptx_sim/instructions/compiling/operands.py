@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
-from pyptx_ir.isa.binding import bound
 from pyptx_ir.syntax.operands import (
     Address,
     Immediate,
@@ -21,10 +20,10 @@ from pyptx_ir.syntax.operands import (
     Unified,
     Vector,
 )
-from pyptx_sim.errors import ProgramError
+from pyptx_sim.errors import ProgramError, UnknownForm
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.instructions.compiling.turns import acting, ending
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
 from pyptx_sim.program.flow import converges
@@ -94,21 +93,40 @@ class Operands:
         """The operands as written."""
         return self.instruction.operands
 
-    def form(self) -> Bound | None:
-        """Return the instruction as its row of the table reads it; None for what is a form of no row."""
-        return bound(self.instruction, self.scope.declared)
+    def form(self) -> Bound:
+        """Return the instruction as its row of the table reads it; raise UnknownForm for what is a form of no row."""
+        form = self.program.forms[self.pc]
+        if form is None:
+            raise UnknownForm(f"no row of the instruction table has this form of {'.'.join(self.opcode)}")
+        return form
 
     def word(self, slot: str) -> str:
-        """Return the word that fills a slot of the row, or an empty string."""
-        form = self.form()
-        return "" if form is None else form.words.get(slot, "")
+        """Return the word that fills a slot of the row, or an empty string; a literal word of the row is its own."""
+        return self.form().words.get(slot, "")
+
+    @property
+    def space(self) -> str:
+        """The state space that the instruction names, the first one, without its sub-qualifier; `generic` if none."""
+        spaces = self.form().spaces
+        return spaces[0].partition("::")[0] if spaces else "generic"
+
+    def given(self, name: str) -> Operand | None:
+        """Return the operand that the row calls `name`; None if the instruction lacks it."""
+        return self.form().operands.get(name)
 
     def named(self, name: str) -> Operand:
         """Return the operand that the row calls `name`; fail if the instruction lacks it."""
-        form = self.form()
-        if form is None or name not in form.operands:
+        operand = self.given(name)
+        if operand is None:
             self.fail(f"there is no operand {name}")
-        return form.operands[name]
+        return operand
+
+    def types(self, name: str) -> tuple[str, ...]:
+        """Return the types of the registers in an operand, of a vector one by one, as the row says them."""
+        types = self.form().types[name]
+        if types is None:
+            self.fail(f"the instruction's row does not tell the type of {name}")
+        return types
 
     def source(self, name: str, ptx_type: str) -> Reader:
         """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the register or number in it."""
@@ -121,7 +139,7 @@ class Operands:
 
     def barrier(self, name: str) -> Target:
         """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
-        return target(self, self.named(name), space_of(self.opcode))
+        return target(self, self.named(name), self.space)
 
     def action(self, run: Callable[[Turn], None]) -> Action:
         """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
