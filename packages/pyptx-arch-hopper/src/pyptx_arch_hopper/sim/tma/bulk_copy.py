@@ -77,8 +77,7 @@ class _Contiguous:
     """One instruction that copies `size` bytes from one place to another."""
 
     def __init__(self, operands: Operands) -> None:
-        words = (word.partition("::")[0] for word in operands.words.values())
-        self._spaces = tuple(word for word in words if word in {"global", "shared"})
+        self._spaces = tuple(space.partition("::")[0] for space in operands.form().spaces)
         names = operands.names
         self._into = operands.place("dst", self._spaces[0])
         self._from = operands.place("src", self._spaces[1])
