@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
+from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import FindingLog
@@ -167,7 +168,8 @@ def _parsed(text: str) -> Module:
 
 def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
     """Return what makes the checkers of these rules, each once."""
-    return list(dict.fromkeys(rule.observer for rule in rules if rule.observer is not None))
+    makers = (RaceChecker if rule.observer == "races" else rule.observer for rule in rules)
+    return list(dict.fromkeys(maker for maker in makers if maker is not None))
 
 
 def _rules(checks: Checks) -> Mapping[str, Rule]:

@@ -11,12 +11,7 @@ from pyptx_sim.extension import WARP, Step
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
-    from pyptx_sim.extension import Operands, Stalled, Terminator, Turn, Wave
-
-    Integers = NDArray[np.int64]
-    Masks = NDArray[np.bool_]
+    from pyptx_sim.extension import IntArray, Mask, Operands, Stalled, Terminator, Turn, Wave
 
 
 class ClusterBarriers:
@@ -30,11 +25,11 @@ class ClusterBarriers:
         """Begin with nobody arrived."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
-        self._cluster: Integers = wave.geometry.cta // cluster_size  # of each warp
-        self._arrived: Masks = np.zeros((height, WARP), np.bool_)
-        self._owes: Masks = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
-        self._phase: Integers = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
-        self._waits_for: Integers = np.zeros((height, WARP), np.int64)
+        self._cluster: IntArray = wave.geometry.cta // cluster_size  # of each warp
+        self._arrived: Mask = np.zeros((height, WARP), np.bool_)
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
+        self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
+        self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
     def arrive(self, turn: Turn, *, relaxed: bool) -> None:
@@ -52,7 +47,7 @@ class ClusterBarriers:
         self._arrived[rows] |= masks
         self.recheck()
 
-    def _check_pairs(self, turn: Turn, wrong: Masks, what: str) -> None:
+    def _check_pairs(self, turn: Turn, wrong: Mask, what: str) -> None:
         if wrong.any():
             hint = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
             count = int(np.count_nonzero(wrong))
@@ -85,7 +80,7 @@ class ClusterBarriers:
         if released.any():
             self._release(waiting.chosen(released), wanted[released] - 1)
 
-    def _release(self, waiting: Stalled, phases: Integers) -> None:
+    def _release(self, waiting: Stalled, phases: IntArray) -> None:
         """Let those go on who have seen these phases complete."""
         clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():

@@ -13,9 +13,7 @@ import numpy as np
 from pyptx_sim.extension import WARP
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pyptx_sim.extension import Turn, Wave
+    from pyptx_sim.extension import IntArray, Turn, Wave
 
 _WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
 
@@ -30,8 +28,8 @@ class RegisterPool:
     def __init__(self, wave: Wave) -> None:
         """Begin with empty pools: the warps own all."""
         self._wave = wave
-        self._owned: NDArray[np.int64] = np.full(wave.height, wave.thread_registers or 0, np.int64)
-        self._free: NDArray[np.int64] = np.zeros(wave.geometry.ctas, np.int64)
+        self._owned: IntArray = np.full(wave.height, wave.thread_registers or 0, np.int64)
+        self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
         self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
         self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
         wave.endings.append(self.finish)

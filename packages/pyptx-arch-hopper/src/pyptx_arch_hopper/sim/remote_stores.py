@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from pyptx_sim.extension import AsyncItem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from pyptx_sim.extension import Update
+    from pyptx_sim.extension import Array, IntArray, Update
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,9 +22,9 @@ class RemoteStores(AsyncItem):
     `update` None stores them, anything else combines the one element with what is there.
     """
 
-    targets: NDArray[np.int64]
-    barriers: NDArray[np.int64]
-    values: NDArray[Any]
+    targets: IntArray
+    barriers: IntArray
+    values: Array
     update: Update | None
 
     def signals(self) -> Iterable[int]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.turns.turn import Turn as Turn
     from pyptx_sim.instructions.turns.warpgroups import Warpgroups as Warpgroups
     from pyptx_sim.machine.asynchrony.groups import Groups as Groups
+    from pyptx_sim.machine.lanes import IntArray as IntArray
     from pyptx_sim.machine.memory.arena import Arena as Arena
     from pyptx_sim.machine.memory.atomics import Update as Update
     from pyptx_sim.machine.memory.spaces import Memory as Memory
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.stalled import Stalled as Stalled
     from pyptx_sim.machine.wave import Wave as Wave
+    from pyptx_sim.operation import Array as Array
+    from pyptx_sim.operation import Mask as Mask
 
 __all__ = [
     "ASYNC",

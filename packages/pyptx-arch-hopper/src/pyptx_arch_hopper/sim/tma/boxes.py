@@ -18,8 +18,7 @@ from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
 # Of each swizzle, the groups of address bits that change: (how many, from which bit, by the bits from which on).

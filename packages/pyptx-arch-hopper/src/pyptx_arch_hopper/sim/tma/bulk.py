@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyptx_sim.extension import AsyncItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from pyptx_sim.extension import Arena, Update
+    from pyptx_sim.extension import Arena, Array, IntArray, Mask, Update
     from pyptx_sim.types import DType
 
-Values: TypeAlias = NDArray[Any]
-Masks: TypeAlias = NDArray[np.bool_]
-Convert: TypeAlias = Callable[[Values], Values]
+Convert: TypeAlias = "Callable[[Array], Array]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +28,15 @@ class Elements:
     space: str
     arena: Arena
     dtype: DType
-    index: NDArray[np.int64]
+    index: IntArray
     swizzle: int | None = None
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> IntArray:
         """The offset of each in bytes."""
         return self.index * self.dtype.itemsize
 
-    def load(self, known: Masks | None, fill: Values, convert: Convert | None) -> Values:
+    def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
         """Return the values, converted; those that are not `known` are `fill`."""
         found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
@@ -51,19 +47,19 @@ class Elements:
         values[known] = found
         return values
 
-    def store(self, values: Values, update: Update | None) -> None:
+    def store(self, values: Array, update: Update | None) -> None:
         """Set the values, or combine them with what is there."""
         if update is None:
             self.arena.put(self.index, values)
         else:
             self.arena.update(self.index, update, values)
 
-    def unwritten(self) -> NDArray[np.int64]:
+    def unwritten(self) -> IntArray:
         """Return the offsets of elements of which nothing has written all bytes."""
         blank = self.arena.blank(self.index, self.dtype)
         return np.zeros(0, np.int64) if blank is None else self.offsets[blank]
 
-    def chosen(self, which: Masks) -> Elements:
+    def chosen(self, which: Mask) -> Elements:
         """Return some of the elements."""
         return Elements(self.space, self.arena, self.dtype, self.index[which])
 
@@ -78,14 +74,14 @@ class Transfer:
 
     source: Elements
     targets: tuple[Elements, ...]
-    fill: Values
+    fill: Array
     fills: bool
-    known: Masks | None = None
+    known: Mask | None = None
     update: Update | None = None
     convert: Convert | None = None
-    values: Values | None = None
+    values: Array | None = None
 
-    def read(self) -> Values:
+    def read(self) -> Array:
         """Read the source, unless that has happened."""
         if self.values is None:
             self.values = self.source.load(self.known if self.fills else None, self.fill, self.convert)

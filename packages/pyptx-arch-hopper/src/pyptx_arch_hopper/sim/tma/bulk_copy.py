@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from pyptx_sim.extension import MBARRIER_BYTES, Step
 from pyptx_sim.types import SIXTEEN, dtype_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pyptx_sim.extension import Action, Operands, Turn, Update
+    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Turn, Update
     from pyptx_sim.types import DType
 
 _CHUNK = 16  # bytes: what sizes and addresses are multiples of
@@ -120,7 +118,7 @@ class _Contiguous:
             mask = None if masks is None else int(masks[number])
             self._issue(one, places, mask, extent, None if kept is None else _passing(int(kept[number]), extent.size))
 
-    def _sources(self, turn: Turn, extent: _Extent) -> NDArray[np.int64]:
+    def _sources(self, turn: Turn, extent: _Extent) -> IntArray:
         """Return where each thread's source begins; what lies at ignored ends need not be there."""
         space = self._spaces[1]
         if not self._ends:
@@ -132,9 +130,7 @@ class _Contiguous:
             turn.misuse("misaligned", "a bulk copy from between two pieces of 16 bytes", hint)
         return spots
 
-    def _issue(
-        self, turn: Turn, places: list[int], mask: int | None, extent: _Extent, known: NDArray[np.bool_] | None
-    ) -> None:
+    def _issue(self, turn: Turn, places: list[int], mask: int | None, extent: _Extent, known: Mask | None) -> None:
         unit = self._dtype.itemsize
         steps = np.arange(extent.left, extent.size - extent.right, unit, dtype=np.int64) // unit
         into, out_of = self._spaces[:2]
@@ -144,7 +140,7 @@ class _Contiguous:
             arena.forget(places[0], extent.left)
             arena.forget(places[0] + extent.size - extent.right, extent.right)
         barriers = tuple(places[2] + shift for shift in shifts) if len(places) > 2 else ()
-        fill: NDArray[Any] = np.zeros(1, self._dtype)
+        fill: Array = np.zeros(1, self._dtype)
         transfer = Transfer(
             source=Elements(out_of, turn.memory(out_of).arena, self._dtype, places[1] // unit + steps),
             targets=tuple(Elements(into, arena, self._dtype, (places[0] + shift) // unit + steps) for shift in shifts),
@@ -156,7 +152,7 @@ class _Contiguous:
         issue(turn, transfer, extent.size, barriers=barriers)
 
 
-def _passing(bits: int, size: int) -> NDArray[np.bool_]:
+def _passing(bits: int, size: int) -> Mask:
     """Return which bytes a byte mask lets pass."""
     return np.tile(np.array([bits >> byte & 1 for byte in range(_CHUNK)], np.bool_), size // _CHUNK)
 

@@ -14,10 +14,7 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from pyptx_sim.extension import AccessKind, Action, Operands, Turn
+    from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Turn
 
 # The fields that have a number for each dimension, and the dimension of the first one.
 _LISTS = {"box_dim": ("box", 0), "global_dim": ("extents", 0), "element_stride": ("steps", 0),
@@ -61,9 +58,7 @@ def _compile_replace(operands: Operands) -> Action:
     return operands.action(replace)
 
 
-def _accessed(
-    turn: Turn, memory: str, addresses: NDArray[np.int64], *kinds: AccessKind
-) -> tuple[Turn, NDArray[np.int64]] | None:
+def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) -> tuple[Turn, IntArray] | None:
     """Return the threads that may access a map at their addresses, with the offset of each; tell that they do."""
     found = turn.located(memory, addresses, SIZE, kinds[-1], alignment=ALIGNMENT)
     if found is not None:

@@ -14,7 +14,8 @@ from pyptx_sim.extension import Touch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements, Masks
+    from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements
+    from pyptx_sim.extension import Mask
 
 _PIECE = 16  # bytes: swizzles move nothing smaller, but for one
 _WORD = 4
@@ -44,7 +45,7 @@ def _map_touch(at: int, barrier: int | None) -> Touch:
     )
 
 
-def _touch(side: Elements, known: Masks | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
+def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
     step = side.dtype.itemsize
     whole = known is None or side.space == "shared"
     offsets = side.offsets if whole or known is None else side.offsets[known]

@@ -20,11 +20,8 @@ from pyptx_sim.types import dtype_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from pyptx_arch_hopper.sim.tma.bulk import Masks
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import AccessKind, Action, Operands, Reader, Turn
+    from pyptx_sim.extension import AccessKind, Action, IntArray, Mask, Operands, Reader, Turn
 
 _UNSUPPORTED = ("tile::gather4", "tile::scatter4", "im2col::w", "im2col_no_offs::w", "override")
 _IM2COL = frozenset({"im2col", "im2col_no_offs"})
@@ -120,7 +117,7 @@ class _Boxes:
             if found is not None:
                 self._issue(one, _Thread(*found, *given))
 
-    def _spots(self, turn: Turn) -> tuple[Turn, NDArray[np.int64], NDArray[np.int64] | None] | None:
+    def _spots(self, turn: Turn) -> tuple[Turn, IntArray, IntArray | None] | None:
         """Return the lanes whose addresses are sound, and these addresses in shared memory."""
         kind: AccessKind = "write" if self._barrier is not None else "read"
         shared = turn.offsets(self._shared, 1, kind, alignment=_BOX_ALIGNMENT)
@@ -215,7 +212,7 @@ def _misuse(turn: Turn, message: str, hint: str) -> None:
     turn.misuse("tensor-map", message, hint)
 
 
-def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Masks | None]:
+def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
     """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
     memory = turn.memory("global")
     origin = described.origin(thread.corner)

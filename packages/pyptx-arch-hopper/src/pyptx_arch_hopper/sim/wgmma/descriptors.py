@@ -6,7 +6,7 @@ Manual: "Matrix Descriptor Format", "Shared Memory Matrix Layout".
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, off
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import Operands, Turn, Warpgroups
+    from pyptx_sim.extension import Array, IntArray, Operands, Turn, Warpgroups
     from pyptx_sim.extension.shared_matrices import Located
 
 Bits: TypeAlias = NDArray[np.uint64]
-Blocks: TypeAlias = NDArray[np.int64]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
@@ -40,16 +39,16 @@ def read_descriptor(bits: int) -> SharedMatrix:
     )
 
 
-def located(bits: Bits, blocks: Blocks) -> list[Located]:
+def located(bits: Bits, blocks: IntArray) -> list[Located]:
     """Return the matrices of descriptors, each with where the shared memory of its block begins."""
     return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
-def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups, Blocks], Bits | None]:
+def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups, IntArray], Bits | None]:
     """Return what reads the descriptor of each warpgroup; it returns None if a matrix cannot lie there."""
     source = operands.source(name, "u64")
 
-    def read(turn: Turn, warpgroups: Warpgroups, blocks: Blocks) -> Bits | None:
+    def read(turn: Turn, warpgroups: Warpgroups, blocks: IntArray) -> Bits | None:
         values = turn.read(source)
         if turn.checked:
             _check_uniform(turn, warpgroups, values)
@@ -64,7 +63,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Wa
     return read
 
 
-def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: NDArray[Any]) -> None:
+def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
     if not any(values.strides):
         return  # one value for all
     all_values = warpgroups.threads(values)

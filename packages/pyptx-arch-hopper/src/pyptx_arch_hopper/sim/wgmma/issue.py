@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from pyptx_sim.numerics.factors import WIDEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, Operands, Turn, Warpgroups
+    from pyptx_sim.extension import Action, Array, IntArray, Operands, Turn, Warpgroups
 
 _ROWS = 64
 _PIECE = 16  # bytes: swizzles move nothing smaller
@@ -105,16 +103,14 @@ def _touches(products: Products) -> Iterator[Touch]:
 # --- the order of registers ---------------------------------------------------------------------
 
 
-def _ordering(
-    operands: Operands, product: WarpgroupProduct
-) -> Callable[[Turn, Warpgroups, NDArray[np.int64], NDArray[Any]], None]:
+def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, Warpgroups, IntArray, Array], None]:
     """Return what judges a product's registers when it is issued."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
     order_of = operands.judge(CLAIMS)
     shape = product.columns << 16 | product.depth
 
-    def order(turn: Turn, warpgroups: Warpgroups, numbers: NDArray[np.int64], adds: NDArray[Any]) -> None:
+    def order(turn: Turn, warpgroups: Warpgroups, numbers: IntArray, adds: Array) -> None:
         known, warps = turn.part(order_of), warpgroups.warps
         known.issue(turn, (slots, factors), warps.reshape(-1), np.repeat(numbers, warps.shape[1]), shape)
         if known.first_use(slots, warps):

@@ -6,7 +6,7 @@ Manual: "Asynchronous Multiply-and-Accumulate Instruction: wgmma.mma_async".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Groups
+    from pyptx_sim.extension import Array, Groups, IntArray, Mask
     from pyptx_sim.extension.deferred import Distribution
     from pyptx_sim.extension.shared_matrices import Extent, Located
-
-    Array = NDArray[Any]
-    Masks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +54,15 @@ class Products(AsyncItem):
     """
 
     plan: Plan
-    warpgroups: NDArray[np.int64]
-    blocks: NDArray[np.int64]
+    warpgroups: IntArray
+    blocks: IntArray
     a: NDArray[np.uint64] | None
     b: NDArray[np.uint64]
     registers: tuple[Array, ...]
     metadata: tuple[Array, ...]
-    adds: Masks
+    adds: Mask
 
-    def due(self, groups: Groups, *, reads: bool) -> Masks:
+    def due(self, groups: Groups, *, reads: bool) -> Mask:
         """Return which products belong to groups that any of their warps has waited for: they finish together."""
         del reads
         warps = self.warps[:, None] + np.arange(WARPGROUP)
@@ -85,7 +82,7 @@ class Products(AsyncItem):
             addend = np.where(self.adds[:, None, None], addend, addend.dtype.type(0))
         deferred.set(matrix, self.warpgroups, self._multiply(addend))
 
-    def _theirs(self, item: object) -> Masks | None:
+    def _theirs(self, item: object) -> Mask | None:
         if not isinstance(item, Products) or not len(item):
             return None
         return np.isin(item.warpgroups, self.warpgroups)
@@ -122,7 +119,7 @@ class Products(AsyncItem):
         numbers = plan.widen[1](bits)
         return -numbers if plan.product.negates[0] else numbers
 
-    def _b(self) -> tuple[Array, NDArray[np.int64]]:
+    def _b(self) -> tuple[Array, IntArray]:
         """Return the numbers of the distinct b, `[m, columns, k]`, and which of them each product has."""
         plan = self.plan
         found: dict[Located, int] = {}

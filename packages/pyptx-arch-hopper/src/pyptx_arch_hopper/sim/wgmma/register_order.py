@@ -15,11 +15,8 @@ from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
+    from pyptx_sim.extension import IntArray, Turn, Wave
 
-    from pyptx_sim.extension import Turn, Wave
-
-    IntArray = NDArray[np.int64]
 
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "register-before-wait"

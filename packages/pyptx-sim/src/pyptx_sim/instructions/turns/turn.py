@@ -92,6 +92,11 @@ class Turn(Accesses):
             names = tuple(name_of(space) for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
 
+    def show_mbarriers(self) -> None:
+        """Execute a fence: let others see the mbarriers that the lanes have initialised, once they synchronise."""
+        if self.observed:
+            self.wave.machine.observers.init_fence(*self._lanes.by_warp())
+
     def release_to(self, proxy: Proxy) -> None:
         """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
         if self.observed:
