@@ -27,8 +27,9 @@ from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_regi
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.memory.atomics import update_of
 from pyptx_sim.instructions.turns.actions import acting, ending, ending_once
+from pyptx_sim.literals import literal_bits
 from pyptx_sim.machine.specials import is_special, is_special_vector
-from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
+from pyptx_sim.program.constants import Form, encode, evaluate
 from pyptx_sim.program.flow import converges
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
