@@ -11,6 +11,7 @@ from pyptx_sim.extension import Rule, Space, Step
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands, Stall, Terminator, Turn, Wave
 
+WORD = np.dtype(np.uint32)
 LINE, LINES = 64, 64  # bytes, and lines of a vault
 VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {address // LINE} +{address % LINE}")
 
@@ -104,8 +105,7 @@ def _put(operands: Operands) -> Action:
 
 def _get(operands: Operands) -> Action:
     destination, address = operands.destination("d", "b32"), operands.source("a", "u32")
-    word = np.dtype(np.uint32)
-    return operands.action(lambda turn: turn.write(destination, turn.load(VAULT, turn.read(address), word)))
+    return operands.action(lambda turn: turn.write(destination, turn.load(VAULT, turn.read(address), WORD)))
 
 
 STEPS = (
