@@ -18,8 +18,7 @@ from pyptx_sim.extension import AsyncItem, GroupKind, Layout, Proxy, Rule, Step,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, Operands, Turn
-    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.extension import Action, Operands, Reader, Turn
 
 BLENDS = GroupKind(name="blend", operations="products of the blender", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
