@@ -29,7 +29,7 @@ def declared(name: str) -> str | None:
         ("bar.sync 0;", {"sync": "sync"}, "a", set[str]()),
         ("bar.sync 0, 64;", {"sync": "sync"}, "a b", set[str]()),
         ("setp.lt.s32 %p1|%p2, %r1, %r2;", {"cmp": "lt", "type": "s32"}, "p a b", {"p"}),
-        ("atom.add.global.u32 %r1, [%rd1], 3;", {"space": "global", "add": "add", "type": "u32"}, "d a b", {"d", "a"}),
+        ("atom.add.global.u32 %r1, [%rd1], 3;", {"space": "global", "op": "add", "type": "u32"}, "d a b", {"d", "a"}),
     ],
 )
 def test_a_form_has_its_words_and_operands(text: str, words: dict[str, str], operands: str, written: set[str]) -> None:

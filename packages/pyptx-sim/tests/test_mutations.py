@@ -9,8 +9,8 @@ import pytest
 
 from pyptx_ir.syntax import emit, parse
 from pyptx_sim import Result, run
+from pyptx_sim.extension import edits as change
 from pyptx_sim.mutations import Mutant, Mutation, mutants, mutations, survey
-from pyptx_sim.mutations import edits as change
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module

@@ -205,10 +205,14 @@ def test_a_module_without_the_entry_names_those_that_it_has() -> None:
     assert run(text, entry="other", grid=1, block=1).clean
 
 
-@pytest.mark.parametrize(("any_form", "error"), [(False, UnknownForm), (True, MissingSemantics)])
-def test_an_instruction_without_semantics_is_named_with_its_line(*, any_form: bool, error: type[ProgramError]) -> None:
-    with pytest.raises(error, match=rf"frobnicate\.f32(.|\n)*PTX line {BODY_LINE}"):
-        execute("frobnicate.f32 %f1, %f2;", np.zeros(1), any_form=any_form)
+def test_an_instruction_that_no_row_knows_is_named_with_its_line() -> None:
+    with pytest.raises(UnknownForm, match=rf"frobnicate\.f32(.|\n)*PTX line {BODY_LINE}"):
+        execute("frobnicate.f32 %f1, %f2;", np.zeros(1))
+
+
+def test_an_instruction_without_semantics_is_named_with_its_line() -> None:
+    with pytest.raises(MissingSemantics, match=rf"istypep\.texref(.|\n)*PTX line {BODY_LINE}"):
+        execute("istypep.texref %p1, %rd1;", np.zeros(1))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyptx_sim.semantics.numerics.recent import MOST, Recent
+from pyptx_sim.numerics.recent import MOST, Recent
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pyptx_ir.fragments.sparse import SPARSITY
 from pyptx_ir.isa.table import wmma
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
-from pyptx_sim.semantics.numerics.tensor_cores import model_of
+from pyptx_sim.numerics.tensor_cores import model_of
 from pyptx_sim.types import dtype_of
 
 from . import products_reference as products

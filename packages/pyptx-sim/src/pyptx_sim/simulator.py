@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
+from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import FindingLog
@@ -53,7 +54,6 @@ def run(
     late: bool = False,
     step_limit: int | None = STEP_LIMIT,
     numerics: str = "fast",
-    any_form: bool = False,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
     shared: Sequence[SharedVariable] = (),
@@ -71,9 +71,8 @@ def run(
     a fixed order, any other number in a random one; `late` lets such work complete only when something waits for it.
     `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
     the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
-    refused, unless `any_form`: for experiments with forms to come. `origins` maps PTX lines to the user's frames,
-    `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; all are for
-    messages only. `dry` leaves the arrays as they were.
+    refused. `origins` maps PTX lines to the user's frames, `names` are the user's names of the arguments, and `shared`
+    those of what lies in dynamic shared memory; all are for messages only. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -84,7 +83,7 @@ def run(
     check_seed(seed)
     program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry)
     rules = _rules(checks)
-    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), any_form=any_form)
+    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
     launch = launch_of(program, (grid, block, cluster), shared_bytes)
 
     def attempt(warps: int) -> Machine:
@@ -107,12 +106,10 @@ def _is_exact(numerics: str) -> bool:
     return numerics == "exact"
 
 
-def _compiled(
-    program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, any_form: bool
-) -> Code:
+def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool) -> Code:
     """Compile, and show what cannot be compiled in the user's own line too."""
     try:
-        return compile_program(program, checked=checked, exact=exact, any_form=any_form)
+        return compile_program(program, checked=checked, exact=exact)
     except SimulationError as error:
         error.point_at(point_at(origins.get(error.line or 0, ())))
         raise
@@ -171,7 +168,8 @@ def _parsed(text: str) -> Module:
 
 def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
     """Return what makes the checkers of these rules, each once."""
-    return list(dict.fromkeys(rule.observer for rule in rules if rule.observer is not None))
+    makers = (RaceChecker if rule.observer == "races" else rule.observer for rule in rules)
+    return list(dict.fromkeys(maker for maker in makers if maker is not None))
 
 
 def _rules(checks: Checks) -> Mapping[str, Rule]:

@@ -58,7 +58,8 @@ def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[st
     fragments = _fragments(d, "atype", "btype", sparse=sparse)
     variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
     return row(
-        f"mma{variant}.sync.aligned.{shape}.row.col{kind}.{d}.atype.btype.{d} {', '.join(fragments)}",
+        f"mma{variant}.sync.aligned.shape.row.col{kind}.{d}.atype.btype.{d} {', '.join(fragments)}",
+        shape=(shape,),
         atype=types,
         btype=types,
         operands=fragments,
@@ -77,7 +78,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
     variant = ".sp::ordered_metadata" if sparse else ""
     depth = form.depth * (2 if sparse else 1)
     return row(
-        f"mma{variant}.sync.aligned.m16n8k{depth}.row.col.kind::{form.kind}.block_scale{form.size}"
+        f"mma{variant}.sync.aligned.shape.row.col.kind::{form.kind}.block_scale{form.size}"
         f".f32{form.types}.f32.{form.scales} {', '.join(fragments)}, {operands}",
         operands=fragments | dict.fromkeys(("scale_a", "scale_b"), "braced(b32)") | selectors,
         access="w" + "r" * (len(fragments) + 3),
@@ -85,7 +86,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
         targets=DEVICES if sparse and form.elements == PACKED else FAMILY,
         manual="mma.sp" if sparse else "mma",
         instruction=f"mma{variant}",
-        slots=types,
+        slots={"shape": (f"m16n8k{depth}",), **types},
     )
 
 

@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.extension import Step
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.extension import WARP, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable
 
-    from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.scheduling.code import Group, Terminator
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.extension import IntArray, Mask, Operands, Stalled, Terminator, Turn, Wave
 
 
 class ClusterBarriers:
@@ -28,116 +23,94 @@ class ClusterBarriers:
 
     def __init__(self, wave: Wave) -> None:
         """Begin with nobody arrived."""
-        height = wave.height
+        height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
+        self._cluster: IntArray = wave.geometry.cta // cluster_size  # of each warp
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
         self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
-        self._phase: IntArray = np.zeros(wave.geometry.ctas // wave.geometry.launch.cluster_size, np.int64)
+        self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
-    def _cluster(self, warps: IntArray) -> IntArray:
-        clusters: IntArray = self._wave.geometry.cta[warps] // self._wave.geometry.launch.cluster_size
-        return clusters
-
-    def _place(self, cluster: int) -> int:
-        return self._wave.place((ClusterBarriers, cluster))
-
-    def arrive(self, ids: IntArray, *, releases: bool) -> None:
-        """Count the lanes of splits `ids` as arrived; `releases`: what they did is visible to whoever waits."""
-        splits = self._wave.splits
-        warps, masks = splits.warp[ids], splits.mask[ids]
-        if self._wave.machine.observers.active:
-            scope = "cluster" if releases else None
-            for cluster, some in self._by_cluster(ids):
-                phase, arrived = int(self._phase[cluster]), splits.lanes(some)
-                self._wave.machine.observers.signal(self._place(cluster), phase, *arrived, self._wave.pc, scope=scope)
-        self._check_pairs(self._owes[warps] & masks, "arrives twice at the cluster's barrier without waiting")
-        self._owes[warps] |= masks
-        phases = self._phase[self._cluster(warps)]
-        self._waits_for[warps] = np.where(masks, phases[:, None] + 1, self._waits_for[warps])
-        self._arrived[warps] |= masks
+    def arrive(self, turn: Turn, *, relaxed: bool) -> None:
+        """Count lanes as arrived; unless `relaxed`, what they did is visible to whoever waits."""
+        rows, masks = turn.rows, turn.mask
+        clusters = self._cluster[rows]
+        if turn.observed:
+            for cluster in np.unique(self._cluster[turn.warps]).tolist():
+                some = turn.narrowed((clusters == cluster)[:, None])
+                if some is not None:
+                    some.release(_key(cluster), int(self._phase[cluster]), relaxed=relaxed)
+        self._check_pairs(turn, self._owes[rows] & masks, "arrives twice at the cluster's barrier without waiting")
+        self._owes[rows] |= masks
+        self._waits_for[rows] = np.where(masks, self._phase[clusters][:, None] + 1, self._waits_for[rows])
+        self._arrived[rows] |= masks
         self.recheck()
 
-    def _check_pairs(self, wrong: Mask, what: str) -> None:
-        if wrong.any() and self._wave.machine.checked:
-            self._wave.machine.log.report(
-                "barrier-divergence",
-                f"a thread {what}",
-                self._wave.pc,
-                hint="pair each barrier.cluster.arrive with one barrier.cluster.wait",
-                count=int(np.count_nonzero(wrong)),
-            )
+    def _check_pairs(self, turn: Turn, wrong: Mask, what: str) -> None:
+        if wrong.any():
+            hint = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
+            count = int(np.count_nonzero(wrong))
+            self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, hint=hint, count=count)
 
-    def wait(self, ids: IntArray) -> None:
-        """Let splits `ids` wait until all threads of their cluster have arrived."""
-        splits = self._wave.splits
-        warps, masks = splits.warp[ids], splits.mask[ids]
-        self._check_pairs(~self._owes[warps] & masks, "waits at the cluster's barrier without having arrived")
-        self._owes[warps] &= ~masks
-        self._wave.stall(ids, self)
+    def wait(self, turn: Turn) -> None:
+        """Let lanes wait until all threads of their cluster have arrived."""
+        rows, masks = turn.rows, turn.mask
+        self._check_pairs(turn, ~self._owes[rows] & masks, "waits at the cluster's barrier without having arrived")
+        self._owes[rows] &= ~masks
+        turn.stall(self)
         self.recheck()
 
     def recheck(self) -> None:
         """Complete the phases for which every live thread has arrived, and release who waits."""
-        wave = self._wave
-        splits = wave.splits
+        live, clusters = self._wave.live, self._cluster
         if self._arrived.any():
-            clusters = self._cluster(np.arange(wave.height))
-            missing = (wave.live & ~self._arrived).any(1)
+            missing = (live & ~self._arrived).any(1)
             lacking = np.bincount(clusters, weights=missing, minlength=len(self._phase))
             touched = np.bincount(clusters, weights=self._arrived.any(1), minlength=len(self._phase))
             complete = (lacking == 0) & (touched > 0)
             self._phase[complete] += 1
             self._arrived[complete[clusters]] = False
-        waiting = wave.stalled(self)
+        waiting = self._wave.stalled(self)
         if not len(waiting):
             return
-        warps = splits.warp[waiting]
-        wanted = np.where(splits.mask[waiting], self._waits_for[warps], 0).max(axis=1)
-        released = waiting[self._phase[self._cluster(warps)] >= wanted]
-        if len(released):
-            if wave.machine.observers.active:
-                self._tell_released(wanted[np.isin(waiting, released)] - 1, released)
-            wave.resume(released)
+        warps = waiting.warps
+        wanted = np.where(waiting.masks, self._waits_for[warps], 0).max(axis=1)
+        released = self._phase[clusters[warps]] >= wanted
+        if released.any():
+            self._release(waiting.chosen(released), wanted[released] - 1)
 
-    def _tell_released(self, phases: IntArray, ids: IntArray) -> None:
-        """Tell the observers who has seen which phase complete."""
-        splits = self._wave.splits
-        pc = int(splits.site[ids[0]])
-        for cluster, some in self._by_cluster(ids):
-            phase = int(phases[ids == some[0]][0])
-            self._wave.machine.observers.acquire(self._place(cluster), phase, *splits.lanes(some), pc, scope="cluster")
-
-    def _by_cluster(self, ids: IntArray) -> Iterator[tuple[int, IntArray]]:
-        """Yield each cluster with those of splits `ids` that are of it."""
-        clusters = self._cluster(self._wave.splits.warp[ids])
+    def _release(self, waiting: Stalled, phases: IntArray) -> None:
+        """Let those go on who have seen these phases complete."""
+        clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():
-            yield cluster, ids[clusters == cluster]
+            here = clusters == cluster
+            waiting.chosen(here).acquire(_key(cluster), int(phases[here][0]))
+        waiting.resume()
 
-    def describe(self, split: int) -> str:
-        """Return how many threads of a waiting split's cluster have arrived."""
-        wave = self._wave
-        cluster = self._cluster(wave.splits.warp[[split]])[0]
-        here = self._cluster(np.arange(wave.height)) == cluster
-        arrived = int(np.count_nonzero(self._arrived[here] & wave.live[here]))
-        return f"barrier.cluster: {arrived} of {int(np.count_nonzero(wave.live[here]))} threads arrived"
+    def describe(self, warp: int) -> str:
+        """Return how many threads of a waiting warp's cluster have arrived."""
+        here = self._cluster == self._cluster[warp]
+        live = self._wave.live[here]
+        arrived = int(np.count_nonzero(self._arrived[here] & live))
+        return f"barrier.cluster: {arrived} of {int(np.count_nonzero(live))} threads arrived"
+
+
+def _key(cluster: int) -> Hashable:
+    """Return at what threads of a cluster leave what they know for each other."""
+    return ClusterBarriers, cluster
 
 
 def _compile(operands: Operands, following: int) -> Terminator:
-    opcode = operands.opcode
-    arrives, releases = "arrive" in opcode, "relaxed" not in opcode
+    relaxed = operands.word("sem") == "relaxed"
 
-    def pass_barrier(wave: Wave, group: Group) -> int | None:
-        wave.splits.block[group.ids] = following
-        barriers = wave.part(ClusterBarriers)
-        if arrives:
-            barriers.arrive(group.ids, releases=releases)
-        else:
-            barriers.wait(group.ids)
-        return None
+    def arrive(turn: Turn) -> None:
+        turn.part(ClusterBarriers).arrive(turn, relaxed=relaxed)
 
-    return pass_barrier
+    def wait(turn: Turn) -> None:
+        turn.part(ClusterBarriers).wait(turn)
+
+    return operands.end_once(arrive if operands.word("arrive") else wait, following)
 
 
 STEPS: Final = (Step(opcode="barrier.cluster", effect="order", end=_compile, converges=""),)

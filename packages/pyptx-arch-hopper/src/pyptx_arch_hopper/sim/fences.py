@@ -7,38 +7,33 @@ from typing import TYPE_CHECKING, Final
 from pyptx_sim.extension import ASYNC, Proxy, Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.scheduling.code import Action
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Space
+    from collections.abc import Iterator
+
+    from pyptx_sim.extension import Action, Operands
 
 TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence", one_way=True, reads="the tensor map")
 """That by which copies read their tensor maps. Manual: "Proxies"."""
 
 
-def _initialised(wave: Wave, lanes: Lanes) -> None:
-    """Tell of mbarriers that have been initialised. Manual: "fence.mbarrier_init"."""
-    if wave.machine.observers.active:
-        wave.machine.observers.init_fence(*lanes.by_warp())
+def _initialised(operands: Operands) -> Action:
+    """Show others the mbarriers that have been initialised. Manual: "fence.mbarrier_init"."""
+    return operands.action(lambda turn: turn.show_mbarriers())
 
 
 def _of_proxy(operands: Operands) -> Action:
     """Order the generic and the async proxy, in one space or in both."""
-    opcode = operands.opcode
-    named = [word.partition("::")[0] for word in opcode[3:]]
-    shared = any(word.startswith(("shared", "sync_restrict::shared")) for word in opcode)
-    spaces: tuple[Space, ...] = ("shared",) if shared else ("global",) if "global" in named else ("shared", "global")
+    named = {space.partition("::")[0] for space in _spaces(operands)}
+    spaces = ("shared",) if "shared" in named else ("global",) if "global" in named else ("shared", "global")
+    return operands.action(lambda turn: turn.show(ASYNC, *spaces))
 
-    def step(wave: Wave, lanes: Lanes) -> None:
-        if wave.machine.observers.active:
-            wave.machine.observers.proxy_fence(ASYNC, *lanes.by_warp(), spaces)
 
-    return step
+def _spaces(operands: Operands) -> Iterator[str]:
+    """Yield the spaces that a fence names, those to which it restricts itself among them."""
+    return (word.removeprefix("sync_restrict::") for word in operands.words.values())
 
 
 STEPS: Final = (
     Step(opcode="fence.proxy.async", effect="order", compile=_of_proxy),
     Step(opcode="fence.proxy.async::generic", effect="order", compile=_of_proxy),
-    Step(opcode="fence.mbarrier_init", effect="order", compile=lambda _operands: _initialised),
+    Step(opcode="fence.mbarrier_init", effect="order", compile=_initialised),
 )

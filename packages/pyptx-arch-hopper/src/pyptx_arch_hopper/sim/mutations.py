@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_sim.extension import Mutation
-from pyptx_sim.mutations import edits
+from pyptx_sim.extension import Mutation, edits
 
 _PRODUCTS = ("wgmma.mma_async",)
 

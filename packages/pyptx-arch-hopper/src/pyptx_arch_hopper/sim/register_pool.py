@@ -1,6 +1,6 @@
 """The registers that warps own, and those of each CTA that nobody owns. Manual: "setmaxnreg".
 
-A warp begins with as many for each thread as ptxas may use (`pyptx_sim.program.Program.registers`). What it gives up
+A warp begins with as many for each thread as ptxas may use (`Wave.thread_registers`). What it gives up
 goes to the pool of its CTA; who asks for more waits until the pool has that many.
 """
 
@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.extension import WARP
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.extension import IntArray, Turn, Wave
 
 _WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
-
-
-def pool_of(wave: Wave) -> RegisterPool | None:
-    """Return who owns how many registers; None where ptxas does not know, and drops `setmaxnreg`."""
-    return None if wave.machine.program.registers is None else wave.part(RegisterPool)
 
 
 class RegisterPool:
@@ -34,70 +28,68 @@ class RegisterPool:
     def __init__(self, wave: Wave) -> None:
         """Begin with empty pools: the warps own all."""
         self._wave = wave
-        self._owned: IntArray = np.full(wave.height, wave.machine.program.registers or 0, np.int64)
+        self._owned: IntArray = np.full(wave.height, wave.thread_registers or 0, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
         self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
         self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
         wave.endings.append(self.finish)
 
-    def give(self, ids: IntArray, count: int) -> None:
-        """Let the warps of splits `ids` keep `count` registers a thread, and hand the others to whoever waits."""
-        for warp in self._begin(ids, count):
+    def give(self, turn: Turn, count: int) -> None:
+        """Let warps keep `count` registers a thread, and hand the others to whoever waits."""
+        for warp in self._begin(turn, count):
             if self._owned[warp] < count:
-                self._undefined(warp, f"gives up registers down to {count}", "at least")
+                self._undefined(turn, warp, f"gives up registers down to {count}", "at least")
                 continue
             self._free[self._wave.geometry.cta[warp]] += (self._owned[warp] - count) * WARP
             self._owned[warp] = count
         self._serve()
 
-    def take(self, ids: IntArray, count: int) -> None:
-        """Let splits `ids` wait until their warps have `count` registers a thread."""
-        for split, warp in zip(ids, self._begin(ids, count), strict=True):
-            if self._owned[warp] > count:
-                self._undefined(warp, f"asks for {count} registers", "at most")
-                continue
-            self._wanted[warp] = count
-            self._wave.stall(split[None], self)
+    def take(self, turn: Turn, count: int) -> None:
+        """Let warps wait until they have `count` registers a thread."""
+        warps = self._begin(turn, count)
+        sound = self._owned[warps] <= count
+        for warp, asks in zip(warps, sound.tolist(), strict=True):
+            if asks:
+                self._wanted[warp] = count
+            else:
+                self._undefined(turn, warp, f"asks for {count} registers", "at most")
+        turn.stall(self, sound)
         self._serve()
 
-    def _begin(self, ids: IntArray, count: int) -> list[int]:
-        """Note that the warps of splits `ids` deal; return them."""
-        warps: list[int] = self._wave.splits.warp[ids].tolist()
+    def _begin(self, turn: Turn, count: int) -> list[int]:
+        """Note that warps deal; return them."""
+        warps: list[int] = turn.warps.tolist()
         for warp in warps:
-            self._dealt[warp].append((count, self._wave.pc))
+            self._dealt[warp].append((count, turn.pc))
         return warps
 
-    def _undefined(self, warp: int, does: str, most: str) -> None:
+    def _undefined(self, turn: Turn, warp: int, does: str, most: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
-        self._report(
-            f"{name} {does} a thread and has {owned}: what that does is not defined",
-            self._wave.pc,
-            f"the count must be {most} what the warp has: .inc and .dec are not the same",
-        )
-
-    def _report(self, message: str, pc: int, hint: str, other_pc: int | None = None) -> None:
-        if self._wave.machine.checked:
-            self._wave.machine.log.report("register-deal", message, pc, other_pc=other_pc, hint=hint)
+        message = f"{name} {does} a thread and has {owned}: what that does is not defined"
+        hint = f"the count must be {most} what the warp has: .inc and .dec are not the same"
+        self._wave.report("register-deal", message, turn.pc, hint=hint)
 
     def _serve(self) -> None:
         """Let go on, in the order of the warps, who waits for what the pools have."""
         cta = self._wave.geometry.cta
-        for split in self._wave.stalled(self):
-            warp = int(self._wave.splits.warp[split])
+        waiting = self._wave.stalled(self)
+        served = np.zeros(len(waiting), np.bool_)
+        for number, warp in enumerate(waiting.warps.tolist()):
             count = self._wanted[warp]
             missing = self._missing(warp, count)
             if missing > self._free[cta[warp]]:
                 continue
             self._free[cta[warp]] -= missing
             self._owned[warp] = count
-            self._wave.resume(split[None])
+            served[number] = True
+        waiting.chosen(served).resume()
 
     def _missing(self, warp: int, count: int) -> int:
         return int(count - self._owned[warp]) * WARP
 
-    def describe(self, split: int) -> str:
-        """Return what a waiting split lacks, with what the pool of its CTA has and the warps own."""
-        cta, warp = self._wave.geometry.cta, int(self._wave.splits.warp[split])
+    def describe(self, warp: int) -> str:
+        """Return what a waiting warp lacks, with what the pool of its CTA has and the warps own."""
+        cta = self._wave.geometry.cta
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
         shares = [f"{np.count_nonzero(owned == each)} warps of {each} a thread" for each in np.unique(owned).tolist()]
@@ -109,7 +101,7 @@ class RegisterPool:
 
     def finish(self) -> None:
         """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
-        if len(self._wave.splits.alive()):
+        if not self._wave.ended:
             return  # a deadlock, which says more
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
@@ -123,7 +115,7 @@ class RegisterPool:
             if self._dealt[warp]:
                 name = self._wave.geometry.warp_name(warp)
                 message = f"{name} belongs to no whole warpgroup, and deals in registers"
-                self._report(message, self._dealt[warp][0][1], _WARPGROUP_HINT)
+                self._wave.report("register-deal", message, self._dealt[warp][0][1], hint=_WARPGROUP_HINT)
 
     def _report_odd(self, warp: int, odd: int) -> None:
         """Report the first thing that a warp has dealt and another of its warpgroup has not."""
@@ -132,4 +124,5 @@ class RegisterPool:
         count, pc = mine[same]
         name = self._wave.geometry.warp_name
         message = f"{name(warp)} sets {count} registers a thread, and {name(odd)} of its warpgroup does not"
-        self._report(message, pc, _WARPGROUP_HINT, other[same][1] if same < len(other) else None)
+        other_pc = other[same][1] if same < len(other) else None
+        self._wave.report("register-deal", message, pc, other_pc=other_pc, hint=_WARPGROUP_HINT)

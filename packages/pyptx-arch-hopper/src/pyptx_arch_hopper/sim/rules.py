@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.extension import Rule
 
 RULES: Final = (
@@ -31,7 +30,7 @@ RULES: Final = (
         name="matrix-descriptor",
         summary="a descriptor that describes no matrix, or another one than what lies there",
         hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
-        observer=RaceChecker,
+        observer="races",
     ),
     Rule(
         name="mbarrier-block",
@@ -47,6 +46,6 @@ RULES: Final = (
         hint="behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), an order "
         "between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 "
         "bytes",
-        observer=RaceChecker,
+        observer="races",
     ),
 )

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_arch_hopper.sim.register_pool import pool_of
+from pyptx_arch_hopper.sim.register_pool import RegisterPool
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.synchronization.barriers import compile_gate
 
 if TYPE_CHECKING:
-    from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.machine.scheduling.code import Group, Terminator
-    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.extension import Operands, Terminator, Turn
 
 _FEWEST, _MOST, _STEP = 24, 256, 8
 
 
 def compile_deal(operands: Operands, following: int) -> Terminator:
     """Give registers up, or wait for more; nothing where ptxas drops the instruction."""
-    count = int(operands.constant(operands.operands[0]))
+    count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
         operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
-    gives = "dec" in operands.opcode
-    gate = compile_gate(operands)
+    gives = operands.word("action") == "dec"
 
-    def deal(wave: Wave, group: Group) -> int | None:
-        if wave.machine.observers.active:
-            for warps, masks in gate.convergences(wave, group.lanes):
-                wave.machine.observers.warp_sync(warps, masks, wave.pc)
-        pool = pool_of(wave)
-        if pool is None:
-            return following
-        wave.splits.block[group.ids] = following
-        (pool.give if gives else pool.take)(group.ids, count)
-        return None
+    def deal(turn: Turn) -> None:
+        if turn.wave.thread_registers is None:
+            return
+        pool = turn.part(RegisterPool)
+        (pool.give if gives else pool.take)(turn, count)
 
-    return deal
+    return operands.end_once(deal, following)
 
 
 STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_deal, converges="warp", waits=True),)

@@ -67,7 +67,7 @@ def form(
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)
     }
-    name = manual or re.split(r"\.(?=global|shared|relaxed|release|order|L2)|\{", head)[0]
+    name = manual or re.split(r"\.(?=global|shared|relaxed|release|sem|L2)|\{", head)[0]
     return row(
         line,
         operands={**OPERANDS, **(kinds or {})},

@@ -77,10 +77,10 @@ def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access:
     ops = ((("",), (*BITS, *INTEGERS)),) if name == "multimem.st" else OPS
     floats = REDUCIBLE if name == "multimem.red" else FLOATS
     found: list[InstructionRow] = []
-    for words in (weak, ".order.scope"):
+    for words in (weak, ".sem.scope"):
         head = f"{name}{words}{{.global}}{op}"
         found += [
-            form(f"{head}.type {operands}", SIZED, since=ptx(8, 1), access=access, order=orders, op=each, type=types)
+            form(f"{head}.type {operands}", SIZED, since=ptx(8, 1), access=access, sem=orders, op=each, type=types)
             for each, types in ops
         ]
         for each in floats:
@@ -101,7 +101,7 @@ def _on_floats(
         since=since or floats.since,
         targets=floats.targets,
         access=access,
-        order=orders,
+        sem=orders,
         op=("add",) if line.startswith("multimem.red") else floats.ops,
         vec=floats.vectors,
         type=floats.types,

@@ -17,7 +17,9 @@ SUMMARIES = {
 ROWS = summarised(
     SUMMARIES,
     row(
-        "stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r",
+        "stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r",
+        shape=("m8n8",),
+        type=("b16",),
         num=tuple(SINGLE),
         ss=SHARED,
         lengths=COUNTS,
@@ -27,7 +29,9 @@ ROWS = summarised(
         manual="stmatrix",
     ),
     row(
-        "stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r",
+        "stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r",
+        shape=("m16n8",),
+        type=("b8",),
         num=tuple(SINGLE),
         ss=SHARED,
         lengths=COUNTS,

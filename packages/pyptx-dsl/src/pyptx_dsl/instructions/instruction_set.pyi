@@ -67,9 +67,9 @@ class Instructions:
     atom: Atom
     """Combine a value into memory atomically, and return what was there.
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
-    - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
-    - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
-    - and 33 more forms
+    - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
+    - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
+    - and 27 more forms
     """
     bar: Bar
     """- `bar`: Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -248,22 +248,21 @@ class Instructions:
     - `istypep.type p, a` (PTX 4.0, any target)
     """
     ld: Ld
-    """- `ld`: Load from memory.
-    - `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    - `ld`: Load from memory.
     """
     ldmatrix: Ldmatrix
     """Load small matrices from shared memory into the layout of registers that mma takes.
-    - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
-    - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
+    - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - and 2 more forms
     """
     ldu: Ldu
     """Load data that is the same for all threads of a warp.
     - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
-    - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
-    - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
-    - and 1 more forms
+    - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
+    - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lg2: Lg2
     """Approximate the logarithm to base 2.
@@ -319,7 +318,7 @@ class Instructions:
     membar: Membar
     """Order this thread's memory accesses, as others in the scope see them.
     - `membar.level` (PTX 1.4, any target)
-    - `membar.sys` (PTX 2.0, any target)
+    - `membar.level` (PTX 2.0, any target)
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
     - and 1 more forms
     """
@@ -522,8 +521,8 @@ class Instructions:
     """
     stmatrix: Stmatrix
     """Store small matrices, in the layout of registers that mma takes, to shared memory.
-    - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
-    - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
+    - `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     """
     sub: Sub
     """- `sub.cc`: Subtract two integers and keep the borrow.
@@ -1392,7 +1391,7 @@ class Atom_sem_add:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1400,7 +1399,7 @@ class Atom_sem_add:
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1409,7 +1408,7 @@ class Atom_sem_add:
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1418,7 +1417,7 @@ class Atom_sem_add:
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1429,7 +1428,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1437,7 +1436,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def f64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1445,7 +1444,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1454,7 +1453,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def u64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1464,19 +1463,19 @@ class Atom_sem_add_L2_cache_hint:
 class Atom_sem_add_L2_cache_hint_v2:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_L2_cache_hint_v4:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz:
     L2__cache_hint: Atom_sem_add_noftz_L2_cache_hint
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1485,7 +1484,7 @@ class Atom_sem_add_noftz:
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1493,7 +1492,7 @@ class Atom_sem_add_noftz:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1501,7 +1500,7 @@ class Atom_sem_add_noftz:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1513,7 +1512,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1522,7 +1521,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1530,7 +1529,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1538,7 +1537,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1559,7 +1558,7 @@ class Atom_v2:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v4:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1574,7 +1573,7 @@ class Atom_v4:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v8:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1595,7 +1594,7 @@ class Atom_sem_add_noftz_v2:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v4:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -1610,7 +1609,7 @@ class Atom_sem_add_noftz_v4:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v8:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -1621,12 +1620,12 @@ class Atom_sem_add_noftz_v8:
 class Atom_sem_add_v2:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_v4:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_op:
     L2__cache_hint: Atom_sem_op_L2_cache_hint
@@ -1667,7 +1666,7 @@ class Atom_sem_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1675,7 +1674,7 @@ class Atom_sem_cas:
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
     def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1683,7 +1682,7 @@ class Atom_sem_cas:
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1691,7 +1690,7 @@ class Atom_sem_cas:
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1735,7 +1734,7 @@ class Atom_sem_scope_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1743,7 +1742,7 @@ class Atom_sem_scope_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1751,7 +1750,7 @@ class Atom_sem_scope_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1760,7 +1759,7 @@ class Atom_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1768,7 +1767,7 @@ class Atom_L2_cache_hint:
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1776,7 +1775,7 @@ class Atom_L2_cache_hint:
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1900,7 +1899,7 @@ class Atom_sem_scope_space_add:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1908,7 +1907,7 @@ class Atom_sem_scope_space_add:
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1917,7 +1916,7 @@ class Atom_sem_scope_space_add:
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1926,7 +1925,7 @@ class Atom_sem_scope_space_add:
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1935,7 +1934,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1944,7 +1943,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1952,7 +1951,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1960,7 +1959,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1995,7 +1994,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2003,7 +2002,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2011,7 +2010,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2054,7 +2053,7 @@ class Atom_sem_sys_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b, c` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -2062,7 +2061,7 @@ class Atom_sem_sys_cas:
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
     def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -2070,7 +2069,7 @@ class Atom_sem_sys_cas:
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -2078,7 +2077,7 @@ class Atom_sem_sys_cas:
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -2088,7 +2087,7 @@ class Atom_sem_sys_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2096,7 +2095,7 @@ class Atom_sem_sys_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2104,7 +2103,7 @@ class Atom_sem_sys_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2113,7 +2112,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.global}.exch.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.global}.op.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -2121,7 +2120,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -2129,7 +2128,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -2160,7 +2159,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2168,7 +2167,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -2176,7 +2175,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -8477,11 +8476,11 @@ class Fence:
     acquire: Fence_acquire
     """Order memory accesses, with a given strength and scope.
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
-    - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.sync_restrict::shared::cluster.scope` (PTX 8.6, sm_90 or later)
     """
     alias: Fence_alias
     """Order memory accesses, with a given strength and scope.
-    - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+    - `fence.alias.sync_restrict::read.sem.scope` (PTX 9.5, sm_90 or later)
     """
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
@@ -8503,7 +8502,7 @@ class Fence:
     release: Fence_release_2
     """Order memory accesses, with a given strength and scope.
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
-    - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.sync_restrict::shared::cta.scope` (PTX 8.6, sm_90 or later)
     """
     sc: Fence_sem
     """Order memory accesses, with a given strength and scope.
@@ -8530,7 +8529,7 @@ class Fence_acquire:
 class Fence_sync_restrict_shared_cluster:
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+        - `fence.sem.sync_restrict::shared::cluster.scope` (PTX 8.6, sm_90 or later)
         """
 class Fence_alias:
     sync_restrict__read: Fence_alias_sync_restrict_read
@@ -8539,7 +8538,7 @@ class Fence_alias_sync_restrict_read:
 class Fence_release:
     def sys(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+        - `fence.alias.sync_restrict::read.sem.scope` (PTX 9.5, sm_90 or later)
         """
 class Fence_mbarrier_init:
     release: Fence_mbarrier_init_release
@@ -8670,7 +8669,7 @@ class Fence_release_2:
 class Fence_sync_restrict_shared_cta:
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+        - `fence.sem.sync_restrict::shared::cta.scope` (PTX 8.6, sm_90 or later)
         """
 class Fma:
     e4m3x4: Fma_dtype
@@ -8911,92 +8910,89 @@ class Ld:
     L1__evict_first: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_last: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_normal: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
-    acquire: Ld_acquire
+    acquire: Ld_sem
     """Load from memory.
-    - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -9011,37 +9007,36 @@ class Ld:
     ca: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     cg: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     const: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     cs: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     cv: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     f32 = b16
     f64 = b16
@@ -9052,58 +9047,53 @@ class Ld:
     local: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lu: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     mmio: Ld_mmio
     """Load from memory.
-    - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
-    - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-    - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
     - and 1 more forms
     """
     param: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     param__entry: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     param__func: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     proxy__readonly: Ld_proxy_readonly
     """Load from memory.
     - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
-    - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
-    - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
-    - and 3 more forms
+    - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
+    - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
     """
-    relaxed: Ld_relaxed
+    relaxed: Ld_sem
     """Load from memory.
-    - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
     s16 = b16
     s32 = b16
@@ -9112,23 +9102,20 @@ class Ld:
     shared: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     shared__cluster: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     shared__cta: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     u16 = b16
     u32 = b16
@@ -9136,37 +9123,37 @@ class Ld:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     volatile: Ld_volatile
     """Load from memory.
     - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
-    - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 14 more forms
+    - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
+    - and 7 more forms
     """
     weak: Ld_weak
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 16 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
 class Ld_level1:
     L2__128B: Ld_level1_prefetch
@@ -9178,7 +9165,7 @@ class Ld_level1:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9203,7 +9190,7 @@ class Ld_level1:
 class Ld_level1_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9228,7 +9215,7 @@ class Ld_level1_prefetch:
 class Ld_level1_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9246,12 +9233,12 @@ class Ld_level1_prefetch_v2:
 class Ld_level1_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9267,11 +9254,11 @@ class Ld_level1_prefetch_v4:
 class Ld_level1_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9287,7 +9274,7 @@ class Ld_level1_L2_cache_hint:
     L2__64B: Ld_level1_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9312,7 +9299,7 @@ class Ld_level1_L2_cache_hint:
 class Ld_level1_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9337,7 +9324,7 @@ class Ld_level1_L2_cache_hint_prefetch:
 class Ld_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9355,12 +9342,12 @@ class Ld_v2:
 class Ld_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9376,11 +9363,11 @@ class Ld_v4:
 class Ld_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9403,7 +9390,7 @@ class Ld_level1_level2_prefetch:
 class Ld_level1_level2_prefetch_v4:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -9411,7 +9398,7 @@ class Ld_level1_level2_prefetch_v4:
 class Ld_level1_level2_prefetch_v8:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -9428,7 +9415,7 @@ class Ld_prefetch:
 class Ld_v4_2:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -9436,7 +9423,7 @@ class Ld_v4_2:
 class Ld_v8_2:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -9444,8 +9431,8 @@ class Ld_v8_2:
 class Ld_prefetch_2:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9471,8 +9458,8 @@ class Ld_prefetch_2:
 class Ld_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9490,14 +9477,14 @@ class Ld_prefetch_v2:
 class Ld_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9513,13 +9500,13 @@ class Ld_prefetch_v4:
 class Ld_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9535,8 +9522,8 @@ class Ld_L2_cache_hint:
     L2__64B: Ld_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9562,8 +9549,8 @@ class Ld_L2_cache_hint:
 class Ld_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -9589,8 +9576,8 @@ class Ld_L2_cache_hint_prefetch:
 class Ld_L2_cache_hint_prefetch_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9608,14 +9595,14 @@ class Ld_L2_cache_hint_prefetch_v2:
 class Ld_L2_cache_hint_prefetch_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9631,13 +9618,13 @@ class Ld_L2_cache_hint_prefetch_v4:
 class Ld_L2_cache_hint_prefetch_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9647,69 +9634,178 @@ class Ld_L2_cache_hint_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire:
-    cluster: Ld_acquire_scope
-    cta: Ld_acquire_scope
-    gpu: Ld_acquire_scope
-    sys: Ld_acquire_sys
-class Ld_acquire_scope:
-    L1__evict_first: Ld_acquire_scope_level1
-    L1__evict_last: Ld_acquire_scope_level1
-    L1__evict_normal: Ld_acquire_scope_level1
-    L1__evict_unchanged: Ld_acquire_scope_level1
-    L1__no_allocate: Ld_acquire_scope_level1
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+class Ld_sem:
+    cluster: Ld_sem_scope
+    cta: Ld_sem_scope
+    gpu: Ld_sem_scope
+    sys: Ld_sem_sys
+class Ld_sem_scope:
+    L1__evict_first: Ld_sem_scope_level1
+    L1__evict_last: Ld_sem_scope_level1
+    L1__evict_normal: Ld_sem_scope_level1
+    L1__evict_unchanged: Ld_sem_scope_level1
+    L1__no_allocate: Ld_sem_scope_level1
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: Ld_acquire_scope_global
+    global_: Ld_sem_scope_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: Ld_acquire_scope_ss
-    shared__cluster: Ld_acquire_scope_ss
-    shared__cta: Ld_acquire_scope_ss
+    shared: Ld_sem_scope_ss
+    shared__cluster: Ld_sem_scope_ss
+    shared__cta: Ld_sem_scope_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_scope_level1:
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_scope_level1:
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_scope_level1_prefetch:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_scope_level1_prefetch_v2:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Ld_sem_scope_level1_prefetch_v4:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b16
+    f64 = b64
+    s16 = b16
+    s32 = b16
+    s64 = b64
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b64
+    u8 = b16
+class Ld_sem_scope_level1_prefetch_v8:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b32
+    s16 = b16
+    s32 = b32
+    s8 = b16
+    u16 = b16
+    u32 = b32
+    u8 = b16
+class Ld_L2_cache_hint_2:
+    L2__128B: Ld_prefetch_3
+    L2__256B: Ld_prefetch_3
+    L2__64B: Ld_prefetch_3
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9727,14 +9823,14 @@ class Ld_acquire_scope_level1:
     v2: Ld_v2_2
     v4: Ld_v4_3
     v8: Ld_v8_3
-class Ld_acquire_scope_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+class Ld_prefetch_3:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9753,9 +9849,9 @@ class Ld_acquire_scope_level1_prefetch:
     v4: Ld_v4_3
     v8: Ld_v8_3
 class Ld_v2_2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9771,14 +9867,14 @@ class Ld_v2_2:
     u64 = b16
     u8 = b16
 class Ld_v4_3:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9792,122 +9888,13 @@ class Ld_v4_3:
     u64 = b64
     u8 = b16
 class Ld_v8_3:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_L2_cache_hint_2:
-    L2__128B: Ld_prefetch_3
-    L2__256B: Ld_prefetch_3
-    L2__64B: Ld_prefetch_3
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_prefetch_3:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9917,28 +9904,28 @@ class Ld_v8_4:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire_scope_level1_level2:
+class Ld_sem_scope_level1_level2:
     L2__128B: Ld_prefetch_4
     L2__256B: Ld_prefetch_4
     L2__64B: Ld_prefetch_4
     L2__cache_hint: Ld_L2_cache_hint_3
-    v4: Ld_v4_5
-    v8: Ld_v8_5
+    v4: Ld_v4_4
+    v8: Ld_v8_4
 class Ld_prefetch_4:
-    v4: Ld_v4_5
-    v8: Ld_v8_5
-class Ld_v4_5:
+    v4: Ld_v4_4
+    v8: Ld_v8_4
+class Ld_v4_4:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_5:
+class Ld_v8_4:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -9947,49 +9934,49 @@ class Ld_L2_cache_hint_3:
     L2__128B: Ld_prefetch_5
     L2__256B: Ld_prefetch_5
     L2__64B: Ld_prefetch_5
-    v4: Ld_v4_6
-    v8: Ld_v8_6
+    v4: Ld_v4_5
+    v8: Ld_v8_5
 class Ld_prefetch_5:
-    v4: Ld_v4_6
-    v8: Ld_v8_6
-class Ld_v4_6:
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_v4_5:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_6:
+class Ld_v8_5:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_acquire_scope_global:
-    L1__evict_first: Ld_acquire_scope_level1
-    L1__evict_last: Ld_acquire_scope_level1
-    L1__evict_normal: Ld_acquire_scope_level1
-    L1__evict_unchanged: Ld_acquire_scope_level1
-    L1__no_allocate: Ld_acquire_scope_level1
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+class Ld_sem_scope_global:
+    L1__evict_first: Ld_sem_scope_level1
+    L1__evict_last: Ld_sem_scope_level1
+    L1__evict_normal: Ld_sem_scope_level1
+    L1__evict_unchanged: Ld_sem_scope_level1
+    L1__no_allocate: Ld_sem_scope_level1
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10004,14 +9991,14 @@ class Ld_acquire_scope_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_scope_global_v2:
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_scope_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10026,16 +10013,16 @@ class Ld_acquire_scope_global_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_acquire_scope_global_v4:
+class Ld_sem_scope_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10048,15 +10035,15 @@ class Ld_acquire_scope_global_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_acquire_scope_global_v8:
+class Ld_sem_scope_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10066,14 +10053,14 @@ class Ld_acquire_scope_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire_scope_ss:
+class Ld_sem_scope_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10088,13 +10075,13 @@ class Ld_acquire_scope_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_ss_v2
-    v4: Ld_acquire_scope_ss_v4
-    v8: Ld_acquire_scope_ss_v8
-class Ld_acquire_scope_ss_v2:
+    v2: Ld_sem_scope_ss_v2
+    v4: Ld_sem_scope_ss_v4
+    v8: Ld_sem_scope_ss_v8
+class Ld_sem_scope_ss_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10109,10 +10096,10 @@ class Ld_acquire_scope_ss_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_acquire_scope_ss_v4:
+class Ld_sem_scope_ss_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b8 = b16
@@ -10123,99 +10110,74 @@ class Ld_acquire_scope_ss_v4:
     u16 = b16
     u32 = b16
     u8 = b16
-class Ld_acquire_scope_ss_v8:
+class Ld_sem_scope_ss_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b8 = b16
     s16 = b16
     s8 = b16
     u16 = b16
     u8 = b16
-class Ld_acquire_sys:
-    L1__evict_first: Ld_acquire_sys_level1
-    L1__evict_last: Ld_acquire_sys_level1
-    L1__evict_normal: Ld_acquire_sys_level1
-    L1__evict_unchanged: Ld_acquire_sys_level1
-    L1__no_allocate: Ld_acquire_sys_level1
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+class Ld_sem_sys:
+    L1__evict_first: Ld_sem_sys_level1
+    L1__evict_last: Ld_sem_sys_level1
+    L1__evict_normal: Ld_sem_sys_level1
+    L1__evict_unchanged: Ld_sem_sys_level1
+    L1__no_allocate: Ld_sem_sys_level1
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: Ld_acquire_sys_global
+    global_: Ld_sem_sys_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: Ld_acquire_sys_ss
-    shared__cluster: Ld_acquire_sys_ss
-    shared__cta: Ld_acquire_sys_ss
+    shared: Ld_sem_sys_ss
+    shared__cluster: Ld_sem_sys_ss
+    shared__cta: Ld_sem_sys_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_sys_level1:
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_sys_level1:
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_acquire_sys_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10230,20 +10192,45 @@ class Ld_acquire_sys_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_L2_cache_hint_4:
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_sys_level1_prefetch:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_sys_level1_L2_cache_hint:
     L2__128B: Ld_prefetch_6
     L2__256B: Ld_prefetch_6
     L2__64B: Ld_prefetch_6
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10258,17 +10245,17 @@ class Ld_L2_cache_hint_4:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
 class Ld_prefetch_6:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10283,31 +10270,31 @@ class Ld_prefetch_6:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_acquire_sys_global:
-    L1__evict_first: Ld_acquire_sys_level1
-    L1__evict_last: Ld_acquire_sys_level1
-    L1__evict_normal: Ld_acquire_sys_level1
-    L1__evict_unchanged: Ld_acquire_sys_level1
-    L1__no_allocate: Ld_acquire_sys_level1
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
+class Ld_sem_sys_global:
+    L1__evict_first: Ld_sem_sys_level1
+    L1__evict_last: Ld_sem_sys_level1
+    L1__evict_normal: Ld_sem_sys_level1
+    L1__evict_unchanged: Ld_sem_sys_level1
+    L1__no_allocate: Ld_sem_sys_level1
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10322,17 +10309,17 @@ class Ld_acquire_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_sys_ss:
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_sys_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10347,9 +10334,9 @@ class Ld_acquire_sys_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_ss_v2
-    v4: Ld_acquire_scope_ss_v4
-    v8: Ld_acquire_scope_ss_v8
+    v2: Ld_sem_scope_ss_v2
+    v4: Ld_sem_scope_ss_v4
+    v8: Ld_sem_scope_ss_v8
 class Ld_cop:
     L2__128B: Ld_cop_prefetch
     L2__256B: Ld_cop_prefetch
@@ -10357,8 +10344,8 @@ class Ld_cop:
     L2__cache_hint: Ld_cop_L2_cache_hint
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10384,7 +10371,7 @@ class Ld_cop:
 class Ld_cop_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10409,7 +10396,7 @@ class Ld_cop_prefetch:
 class Ld_cop_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10427,12 +10414,12 @@ class Ld_cop_prefetch_v2:
 class Ld_cop_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10448,11 +10435,11 @@ class Ld_cop_prefetch_v4:
 class Ld_cop_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10468,7 +10455,7 @@ class Ld_cop_L2_cache_hint:
     L2__64B: Ld_cop_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10493,7 +10480,7 @@ class Ld_cop_L2_cache_hint:
 class Ld_cop_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10518,7 +10505,7 @@ class Ld_cop_L2_cache_hint_prefetch:
 class Ld_cop_L2_cache_hint_prefetch_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10536,12 +10523,12 @@ class Ld_cop_L2_cache_hint_prefetch_v2:
 class Ld_cop_L2_cache_hint_prefetch_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10557,11 +10544,11 @@ class Ld_cop_L2_cache_hint_prefetch_v4:
 class Ld_cop_L2_cache_hint_prefetch_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10574,8 +10561,8 @@ class Ld_cop_L2_cache_hint_prefetch_v8:
 class Ld_cop_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10593,13 +10580,13 @@ class Ld_cop_v2:
 class Ld_cop_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10615,12 +10602,12 @@ class Ld_cop_v4:
 class Ld_cop_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10633,7 +10620,7 @@ class Ld_cop_v8:
 class Ld_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10663,7 +10650,7 @@ class Ld_ss:
 class Ld_ss_cop:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10688,7 +10675,7 @@ class Ld_ss_cop:
 class Ld_ss_cop_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -10706,7 +10693,7 @@ class Ld_ss_cop_v2:
 class Ld_ss_cop_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -10720,7 +10707,7 @@ class Ld_ss_cop_v4:
 class Ld_ss_cop_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -10731,85 +10718,82 @@ class Ld_global:
     L1__evict_first: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_last: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_normal: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -10836,25 +10820,25 @@ class Ld_global:
     cv: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     f32 = b16
     f64 = b16
     lu: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     nc: Ld_global_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 16 more forms
+    - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
     s16 = b16
     s32 = b16
@@ -10866,57 +10850,57 @@ class Ld_global:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
 class Ld_global_cop:
     L2__128B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__256B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__64B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__cache_hint: Ld_cop_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -10931,9 +10915,9 @@ class Ld_global_cop:
     nc: Ld_global_cop_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 9 more forms
+    - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     s16 = b16
     s32 = b16
@@ -10945,20 +10929,20 @@ class Ld_global_cop:
     u8 = b16
     v2: Ld_cop_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_cop_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     v8: Ld_cop_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
 class Ld_global_cop_nc:
     L2__128B: Ld_global_cop_nc_prefetch
@@ -10967,8 +10951,8 @@ class Ld_global_cop_nc:
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -10994,7 +10978,7 @@ class Ld_global_cop_nc:
 class Ld_global_cop_nc_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11019,7 +11003,7 @@ class Ld_global_cop_nc_prefetch:
 class Ld_global_cop_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11037,12 +11021,12 @@ class Ld_global_cop_nc_prefetch_v2:
 class Ld_global_cop_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11058,11 +11042,11 @@ class Ld_global_cop_nc_prefetch_v4:
 class Ld_global_cop_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11078,7 +11062,7 @@ class Ld_global_cop_nc_L2_cache_hint:
     L2__64B: Ld_global_nc_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11103,7 +11087,7 @@ class Ld_global_cop_nc_L2_cache_hint:
 class Ld_global_nc_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11128,7 +11112,7 @@ class Ld_global_nc_prefetch:
 class Ld_global_nc_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11146,12 +11130,12 @@ class Ld_global_nc_v2:
 class Ld_global_nc_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11167,11 +11151,11 @@ class Ld_global_nc_v4:
 class Ld_global_nc_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11184,8 +11168,8 @@ class Ld_global_nc_v8:
 class Ld_global_cop_nc_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11203,13 +11187,13 @@ class Ld_global_cop_nc_v2:
 class Ld_global_cop_nc_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11225,12 +11209,12 @@ class Ld_global_cop_nc_v4:
 class Ld_global_cop_nc_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11255,8 +11239,8 @@ class Ld_global_nc:
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -11291,7 +11275,7 @@ class Ld_global_nc_level1:
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11316,7 +11300,7 @@ class Ld_global_nc_level1:
 class Ld_global_nc_level1_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11341,7 +11325,7 @@ class Ld_global_nc_level1_prefetch:
 class Ld_global_nc_level1_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11359,12 +11343,12 @@ class Ld_global_nc_level1_prefetch_v2:
 class Ld_global_nc_level1_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11380,11 +11364,11 @@ class Ld_global_nc_level1_prefetch_v4:
 class Ld_global_nc_level1_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11400,7 +11384,7 @@ class Ld_global_nc_L2_cache_hint:
     L2__64B: Ld_global_nc_prefetch_2
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11425,7 +11409,7 @@ class Ld_global_nc_L2_cache_hint:
 class Ld_global_nc_prefetch_2:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11450,7 +11434,7 @@ class Ld_global_nc_prefetch_2:
 class Ld_global_nc_v2_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11468,12 +11452,12 @@ class Ld_global_nc_v2_2:
 class Ld_global_nc_v4_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11489,11 +11473,11 @@ class Ld_global_nc_v4_2:
 class Ld_global_nc_v8_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11516,7 +11500,7 @@ class Ld_global_nc_prefetch_3:
 class Ld_global_nc_v4_3:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -11524,7 +11508,7 @@ class Ld_global_nc_v4_3:
 class Ld_global_nc_v8_3:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -11541,7 +11525,7 @@ class Ld_global_nc_prefetch_4:
 class Ld_global_nc_v4_4:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -11549,7 +11533,7 @@ class Ld_global_nc_v4_4:
 class Ld_global_nc_v8_4:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -11557,8 +11541,8 @@ class Ld_global_nc_v8_4:
 class Ld_global_nc_prefetch_5:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11584,8 +11568,8 @@ class Ld_global_nc_prefetch_5:
 class Ld_global_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11603,14 +11587,14 @@ class Ld_global_nc_prefetch_v2:
 class Ld_global_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11626,13 +11610,13 @@ class Ld_global_nc_prefetch_v4:
 class Ld_global_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11648,8 +11632,8 @@ class Ld_global_nc_L2_cache_hint_3:
     L2__64B: Ld_global_nc_prefetch_6
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11675,8 +11659,8 @@ class Ld_global_nc_L2_cache_hint_3:
 class Ld_global_nc_prefetch_6:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11702,8 +11686,8 @@ class Ld_global_nc_prefetch_6:
 class Ld_global_nc_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11721,14 +11705,14 @@ class Ld_global_nc_v2_3:
 class Ld_global_nc_v4_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11744,13 +11728,13 @@ class Ld_global_nc_v4_5:
 class Ld_global_nc_v8_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11763,8 +11747,8 @@ class Ld_global_nc_v8_5:
 class Ld_global_nc_v2_4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -11783,15 +11767,15 @@ class Ld_global_nc_v2_4:
 class Ld_global_nc_v4_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11807,14 +11791,14 @@ class Ld_global_nc_v4_6:
 class Ld_global_nc_v8_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11827,8 +11811,8 @@ class Ld_global_nc_v8_6:
 class Ld_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -11847,15 +11831,15 @@ class Ld_global_v2:
 class Ld_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11871,14 +11855,14 @@ class Ld_global_v4:
 class Ld_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11896,11 +11880,11 @@ class Ld_mmio_acquire:
 class Ld_mmio_acquire_sys:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -11919,11 +11903,11 @@ class Ld_mmio_acquire_sys:
 class Ld_mmio_acquire_sys_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -11943,11 +11927,11 @@ class Ld_mmio_relaxed:
 class Ld_mmio_relaxed_sys:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11966,11 +11950,11 @@ class Ld_mmio_relaxed_sys:
 class Ld_mmio_relaxed_sys_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12031,7 +12015,7 @@ class Ld_proxy_readonly_global:
 class Ld_proxy_readonly_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     b32 = b16
     b64 = b16
@@ -12049,12 +12033,12 @@ class Ld_proxy_readonly_global_v2:
 class Ld_proxy_readonly_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -12070,11 +12054,11 @@ class Ld_proxy_readonly_global_v4:
 class Ld_proxy_readonly_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_100 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -12084,716 +12068,13 @@ class Ld_proxy_readonly_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_relaxed:
-    cluster: Ld_relaxed_scope
-    cta: Ld_relaxed_scope
-    gpu: Ld_relaxed_scope
-    sys: Ld_relaxed_sys
-class Ld_relaxed_scope:
-    L1__evict_first: Ld_relaxed_scope_level1
-    L1__evict_last: Ld_relaxed_scope_level1
-    L1__evict_normal: Ld_relaxed_scope_level1
-    L1__evict_unchanged: Ld_relaxed_scope_level1
-    L1__no_allocate: Ld_relaxed_scope_level1
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: Ld_relaxed_scope_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: Ld_relaxed_scope_ss
-    shared__cluster: Ld_relaxed_scope_ss
-    shared__cta: Ld_relaxed_scope_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_scope_level1:
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_relaxed_scope_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_v2_4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_7:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_7:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_L2_cache_hint_5:
-    L2__128B: Ld_prefetch_7
-    L2__256B: Ld_prefetch_7
-    L2__64B: Ld_prefetch_7
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_prefetch_7:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_v2_5:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_relaxed_scope_level1_level2:
-    L2__128B: Ld_prefetch_8
-    L2__256B: Ld_prefetch_8
-    L2__64B: Ld_prefetch_8
-    L2__cache_hint: Ld_L2_cache_hint_6
-    v4: Ld_v4_9
-    v8: Ld_v8_9
-class Ld_prefetch_8:
-    v4: Ld_v4_9
-    v8: Ld_v8_9
-class Ld_v4_9:
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class Ld_v8_9:
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class Ld_L2_cache_hint_6:
-    L2__128B: Ld_prefetch_9
-    L2__256B: Ld_prefetch_9
-    L2__64B: Ld_prefetch_9
-    v4: Ld_v4_10
-    v8: Ld_v8_10
-class Ld_prefetch_9:
-    v4: Ld_v4_10
-    v8: Ld_v8_10
-class Ld_v4_10:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class Ld_v8_10:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class Ld_relaxed_scope_global:
-    L1__evict_first: Ld_relaxed_scope_level1
-    L1__evict_last: Ld_relaxed_scope_level1
-    L1__evict_normal: Ld_relaxed_scope_level1
-    L1__evict_unchanged: Ld_relaxed_scope_level1
-    L1__no_allocate: Ld_relaxed_scope_level1
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_scope_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_relaxed_scope_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_relaxed_scope_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_relaxed_scope_ss:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_ss_v2
-    v4: Ld_relaxed_scope_ss_v4
-    v8: Ld_relaxed_scope_ss_v8
-class Ld_relaxed_scope_ss_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_relaxed_scope_ss_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b8 = b16
-    f32 = b16
-    s16 = b16
-    s32 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u8 = b16
-class Ld_relaxed_scope_ss_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b8 = b16
-    s16 = b16
-    s8 = b16
-    u16 = b16
-    u8 = b16
-class Ld_relaxed_sys:
-    L1__evict_first: Ld_relaxed_sys_level1
-    L1__evict_last: Ld_relaxed_sys_level1
-    L1__evict_normal: Ld_relaxed_sys_level1
-    L1__evict_unchanged: Ld_relaxed_sys_level1
-    L1__no_allocate: Ld_relaxed_sys_level1
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: Ld_relaxed_sys_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: Ld_relaxed_sys_ss
-    shared__cluster: Ld_relaxed_sys_ss
-    shared__cta: Ld_relaxed_sys_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_sys_level1:
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_relaxed_sys_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_L2_cache_hint_7:
-    L2__128B: Ld_prefetch_10
-    L2__256B: Ld_prefetch_10
-    L2__64B: Ld_prefetch_10
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_prefetch_10:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_relaxed_sys_global:
-    L1__evict_first: Ld_relaxed_sys_level1
-    L1__evict_last: Ld_relaxed_sys_level1
-    L1__evict_normal: Ld_relaxed_sys_level1
-    L1__evict_unchanged: Ld_relaxed_sys_level1
-    L1__no_allocate: Ld_relaxed_sys_level1
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_sys_ss:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_ss_v2
-    v4: Ld_relaxed_scope_ss_v4
-    v8: Ld_relaxed_scope_ss_v8
 class Ld_volatile:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -12823,7 +12104,7 @@ class Ld_volatile:
 class Ld_volatile_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -12848,7 +12129,7 @@ class Ld_volatile_prefetch:
 class Ld_volatile_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12866,12 +12147,12 @@ class Ld_volatile_prefetch_v2:
 class Ld_volatile_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -12887,11 +12168,11 @@ class Ld_volatile_prefetch_v4:
 class Ld_volatile_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -12907,7 +12188,7 @@ class Ld_volatile_global:
     L2__64B: Ld_volatile_prefetch
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -12932,7 +12213,7 @@ class Ld_volatile_global:
 class Ld_volatile_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -12950,12 +12231,12 @@ class Ld_volatile_global_v2:
 class Ld_volatile_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -12971,11 +12252,11 @@ class Ld_volatile_global_v4:
 class Ld_volatile_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -12988,7 +12269,7 @@ class Ld_volatile_global_v8:
 class Ld_volatile_local:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
+        - `ld.volatile.local.type d, [a]` (PTX 9.1, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -13013,7 +12294,7 @@ class Ld_volatile_local:
 class Ld_volatile_local_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b32 = b16
     b64 = b16
@@ -13031,7 +12312,7 @@ class Ld_volatile_local_v2:
 class Ld_volatile_local_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b32 = b16
     b8 = b16
@@ -13045,7 +12326,7 @@ class Ld_volatile_local_v4:
 class Ld_volatile_local_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v8.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b8 = b16
     s16 = b16
@@ -13055,7 +12336,7 @@ class Ld_volatile_local_v8:
 class Ld_volatile_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -13080,7 +12361,7 @@ class Ld_volatile_ss:
 class Ld_volatile_ss_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -13094,7 +12375,7 @@ class Ld_volatile_ss_v4:
 class Ld_volatile_ss_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -13116,8 +12397,8 @@ class Ld_weak:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -13171,8 +12452,8 @@ class Ld_weak_global:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -13218,7 +12499,7 @@ class Ldmatrix_sync_aligned_m16n16_num:
 class Ldmatrix_trans:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
     shared: Ldmatrix_ss
@@ -13226,13 +12507,13 @@ class Ldmatrix_trans:
 class Ldmatrix_b8x16:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_ss:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
 class Ldmatrix_sync_aligned_m8n16:
@@ -13247,13 +12528,13 @@ class Ldmatrix_sync_aligned_m8n16_num:
 class Ldmatrix_b8x16_2:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_s8:
     def s4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n16.num{.ss}.s8.s4 d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Ldmatrix_ss_2:
     b8x16: Ldmatrix_b8x16_2
@@ -13265,7 +12546,7 @@ class Ldmatrix_sync_aligned_m8n8:
 class Ldmatrix_sync_aligned_m8n8_num:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
@@ -13273,19 +12554,19 @@ class Ldmatrix_sync_aligned_m8n8_num:
 class Ldmatrix_ss_3:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
 class Ldmatrix_trans_2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
 class Ldu:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
@@ -13310,7 +12591,7 @@ class Ldu:
 class Ldu_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
@@ -13334,7 +12615,7 @@ class Ldu_global:
 class Ldu_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
+        - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -13352,7 +12633,7 @@ class Ldu_global_v2:
 class Ldu_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
+        - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -13738,13 +13019,13 @@ class Mbarrier:
     """
     complete_tx: Mbarrier_complete_tx
     """Count bytes as arrived, without copying anything.
-    - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     expect_tx: Mbarrier_expect_tx
     """Have the current phase of an mbarrier wait for more bytes.
-    - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     init: Mbarrier_init
     """Make an mbarrier that expects a number of arrivals in each phase.
@@ -13764,14 +13045,14 @@ class Mbarrier:
     """Tell whether a phase of an mbarrier has completed, without waiting.
     - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
     - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
-    - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+    - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
     - and 8 more forms
     """
     try_wait: Mbarrier_try_wait
     """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
     - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
     - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
-    - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
     - and 8 more forms
     """
 class Mbarrier_arrive:
@@ -13803,7 +13084,7 @@ class Mbarrier_arrive_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -13826,7 +13107,7 @@ class Mbarrier_arrive_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -13839,7 +13120,7 @@ class Mbarrier_arrive_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -13847,7 +13128,7 @@ class Mbarrier_arrive_ss:
 class Mbarrier_arrive_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_release:
@@ -13857,7 +13138,7 @@ class Mbarrier_arrive_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -13870,7 +13151,7 @@ class Mbarrier_arrive_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -13878,7 +13159,7 @@ class Mbarrier_arrive_ss_2:
 class Mbarrier_arrive_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_multicast_cluster_32b_2:
@@ -13905,7 +13186,7 @@ class Mbarrier_arrive_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -13916,7 +13197,7 @@ class Mbarrier_arrive_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -13938,7 +13219,7 @@ class Mbarrier_arrive_relaxed_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -13951,7 +13232,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -13959,7 +13240,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
 class Mbarrier_arrive_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_release_3:
@@ -13969,8 +13250,8 @@ class Mbarrier_arrive_release_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -13983,8 +13264,8 @@ class Mbarrier_arrive_release_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -13992,7 +13273,7 @@ class Mbarrier_arrive_release_scope_ss:
 class Mbarrier_arrive_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_ss_4:
@@ -14034,7 +13315,7 @@ class Mbarrier_arrive_drop_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -14057,7 +13338,7 @@ class Mbarrier_arrive_drop_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -14070,7 +13351,7 @@ class Mbarrier_arrive_drop_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -14078,7 +13359,7 @@ class Mbarrier_arrive_drop_ss:
 class Mbarrier_arrive_drop_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_release:
@@ -14088,7 +13369,7 @@ class Mbarrier_arrive_drop_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -14101,7 +13382,7 @@ class Mbarrier_arrive_drop_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -14109,7 +13390,7 @@ class Mbarrier_arrive_drop_ss_2:
 class Mbarrier_arrive_drop_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_multicast_cluster_32b_2:
@@ -14135,7 +13416,7 @@ class Mbarrier_arrive_drop_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -14146,7 +13427,7 @@ class Mbarrier_arrive_drop_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -14167,7 +13448,7 @@ class Mbarrier_arrive_drop_scope_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -14180,7 +13461,7 @@ class Mbarrier_arrive_drop_ss_5:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -14188,7 +13469,7 @@ class Mbarrier_arrive_drop_ss_5:
 class Mbarrier_arrive_drop_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_release_3:
@@ -14198,8 +13479,8 @@ class Mbarrier_arrive_drop_scope_4:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -14212,8 +13493,8 @@ class Mbarrier_arrive_drop_ss_6:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -14221,7 +13502,7 @@ class Mbarrier_arrive_drop_ss_6:
 class Mbarrier_arrive_drop_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_ss_7:
@@ -14252,7 +13533,7 @@ class Mbarrier_check_layout_layout_ss:
 class Mbarrier_complete_tx:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
     relaxed: Mbarrier_complete_tx_relaxed
@@ -14262,7 +13543,7 @@ class Mbarrier_complete_tx:
 class Mbarrier_complete_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_complete_tx_relaxed:
     cluster: Mbarrier_complete_tx_scope
@@ -14270,7 +13551,7 @@ class Mbarrier_complete_tx_relaxed:
 class Mbarrier_complete_tx_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
     shared: Mbarrier_complete_tx_space
@@ -14279,18 +13560,18 @@ class Mbarrier_complete_tx_scope:
 class Mbarrier_complete_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_complete_tx_shared_cluster:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
 class Mbarrier_expect_tx:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
     relaxed: Mbarrier_expect_tx_relaxed
@@ -14300,7 +13581,7 @@ class Mbarrier_expect_tx:
 class Mbarrier_expect_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        - `mbarrier.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_expect_tx_relaxed:
     cluster: Mbarrier_expect_tx_relaxed_scope
@@ -14308,7 +13589,7 @@ class Mbarrier_expect_tx_relaxed:
 class Mbarrier_expect_tx_relaxed_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
     shared: Mbarrier_expect_tx_space
@@ -14317,12 +13598,12 @@ class Mbarrier_expect_tx_relaxed_scope:
 class Mbarrier_expect_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_expect_tx_shared_cluster:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
 class Mbarrier_init:
@@ -14391,14 +13672,14 @@ class Mbarrier_test_wait_acquire:
 class Mbarrier_test_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss
     shared__cta: Mbarrier_test_wait_ss
 class Mbarrier_test_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_parity:
     acquire: Mbarrier_test_wait_acquire_2
@@ -14417,14 +13698,14 @@ class Mbarrier_test_wait_acquire_2:
 class Mbarrier_test_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss_2
     shared__cta: Mbarrier_test_wait_ss_2
 class Mbarrier_test_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_conditional:
     acquire: Mbarrier_test_wait_sem
@@ -14513,14 +13794,14 @@ class Mbarrier_test_wait_relaxed:
 class Mbarrier_test_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_5
     shared__cta: Mbarrier_test_wait_ss_5
 class Mbarrier_test_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
@@ -14590,14 +13871,14 @@ class Mbarrier_test_wait_relaxed_2:
 class Mbarrier_test_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_7
     shared__cta: Mbarrier_test_wait_ss_7
 class Mbarrier_test_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
@@ -14621,14 +13902,14 @@ class Mbarrier_try_wait_acquire:
 class Mbarrier_try_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss
     shared__cta: Mbarrier_try_wait_ss
 class Mbarrier_try_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_parity:
     acquire: Mbarrier_try_wait_parity_acquire
@@ -14647,14 +13928,14 @@ class Mbarrier_try_wait_parity_acquire:
 class Mbarrier_try_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_2
     shared__cta: Mbarrier_try_wait_ss_2
 class Mbarrier_try_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_conditional:
     acquire: Mbarrier_try_wait_sem
@@ -14743,14 +14024,14 @@ class Mbarrier_try_wait_parity_relaxed:
 class Mbarrier_try_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_5
     shared__cta: Mbarrier_try_wait_ss_5
 class Mbarrier_try_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
@@ -14820,14 +14101,14 @@ class Mbarrier_try_wait_relaxed:
 class Mbarrier_try_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_7
     shared__cta: Mbarrier_try_wait_ss_7
 class Mbarrier_try_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
@@ -14843,7 +14124,7 @@ class Membar:
     proxy: Membar_proxy
     def sys(self, *, pred: Guard = None) -> None:
         """Order this thread's memory accesses, as others in the scope see them.
-        - `membar.sys` (PTX 2.0, any target)
+        - `membar.level` (PTX 2.0, any target)
         """
 class Membar_proxy:
     def alias(self, *, pred: Guard = None) -> None:
@@ -14990,17 +14271,17 @@ class Min_relu:
 class Mma:
     sp: Mma_sp
     """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - and 9 more forms
+    - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - and 1 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
     """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - and 17 more forms
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
+    - and 9 more forms
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
@@ -15035,7 +14316,7 @@ class Mma_sp_atype:
 class Mma_sp_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite:
     s32: Mma_sp_s32
@@ -15053,7 +14334,7 @@ class Mma_sp_f16_2:
 class Mma_sp_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32:
     bf16: Mma_sp_bf16
@@ -15064,21 +14345,21 @@ class Mma_sp_bf16:
 class Mma_sp_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_4:
     f16: Mma_sp_f16_5
 class Mma_sp_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_tf32:
     tf32: Mma_sp_tf32_2
 class Mma_sp_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32:
     row: Mma_sp_sync_aligned_m16n8k32_row
@@ -15096,7 +14377,7 @@ class Mma_sp_f16_7:
 class Mma_sp_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32_2:
     bf16: Mma_sp_bf16_3
@@ -15106,14 +14387,14 @@ class Mma_sp_bf16_3:
 class Mma_sp_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_9:
     f16: Mma_sp_f16_10
 class Mma_sp_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_s32_2:
     s8: Mma_sp_atype_2
@@ -15124,7 +14405,7 @@ class Mma_sp_atype_2:
 class Mma_sp_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_2:
     s32: Mma_sp_s32_2
@@ -15145,7 +14426,7 @@ class Mma_sp_atype_3:
 class Mma_sp_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
 class Mma_sp_s32_3:
     s4: Mma_sp_atype_4
@@ -15158,7 +14439,7 @@ class Mma_sp_atype_4:
 class Mma_sp_btype_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_atype_5:
     s8: Mma_sp_btype_5
@@ -15166,7 +14447,7 @@ class Mma_sp_atype_5:
 class Mma_sp_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_3:
     s32: Mma_sp_s32_3
@@ -15183,7 +14464,7 @@ class Mma_sp_tf32_3:
 class Mma_sp_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_ordered_metadata:
     sync: Mma_sp_ordered_metadata_sync
@@ -15218,7 +14499,7 @@ class Mma_sp_ordered_metadata_e2m1_2:
 class Mma_sp_ordered_metadata_f32_2:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_2X:
     f32: Mma_sp_ordered_metadata_f32
@@ -15238,7 +14519,7 @@ class Mma_sp_ordered_metadata_e2m1_4:
 class Mma_sp_ordered_metadata_f32_4:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_4X:
     f32: Mma_sp_ordered_metadata_f32_5
@@ -15251,11 +14532,11 @@ class Mma_sp_ordered_metadata_e2m1_6:
 class Mma_sp_ordered_metadata_f32_6:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_s32:
     s4: Mma_sp_ordered_metadata_atype
@@ -15266,7 +14547,7 @@ class Mma_sp_ordered_metadata_atype:
 class Mma_sp_ordered_metadata_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite:
     s32: Mma_sp_ordered_metadata_s32
@@ -15284,7 +14565,7 @@ class Mma_sp_ordered_metadata_f16_2:
 class Mma_sp_ordered_metadata_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_7:
     bf16: Mma_sp_ordered_metadata_bf16
@@ -15295,21 +14576,21 @@ class Mma_sp_ordered_metadata_bf16:
 class Mma_sp_ordered_metadata_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_4:
     f16: Mma_sp_ordered_metadata_f16_5
 class Mma_sp_ordered_metadata_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_tf32:
     tf32: Mma_sp_ordered_metadata_tf32_2
 class Mma_sp_ordered_metadata_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_m16n8k32:
     row: Mma_sp_ordered_metadata_row_3
@@ -15327,7 +14608,7 @@ class Mma_sp_ordered_metadata_f16_7:
 class Mma_sp_ordered_metadata_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_8:
     bf16: Mma_sp_ordered_metadata_bf16_3
@@ -15337,14 +14618,14 @@ class Mma_sp_ordered_metadata_bf16_3:
 class Mma_sp_ordered_metadata_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_9:
     f16: Mma_sp_ordered_metadata_f16_10
 class Mma_sp_ordered_metadata_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_s32_2:
     s8: Mma_sp_ordered_metadata_atype_2
@@ -15355,7 +14636,7 @@ class Mma_sp_ordered_metadata_atype_2:
 class Mma_sp_ordered_metadata_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_2:
     s32: Mma_sp_ordered_metadata_s32_2
@@ -15379,7 +14660,7 @@ class Mma_sp_ordered_metadata_atype_3:
 class Mma_sp_ordered_metadata_btype_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_f32_9:
     e4m3: Mma_sp_ordered_metadata_atype_4
@@ -15390,7 +14671,7 @@ class Mma_sp_ordered_metadata_atype_4:
 class Mma_sp_ordered_metadata_btype_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
 class Mma_sp_ordered_metadata_kind_f8f6f4:
     f16: Mma_sp_ordered_metadata_f16_12
@@ -15410,7 +14691,7 @@ class Mma_sp_ordered_metadata_atype_5:
 class Mma_sp_ordered_metadata_btype_5:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_f32_10:
     e2m1: Mma_sp_ordered_metadata_atype_6
@@ -15427,7 +14708,7 @@ class Mma_sp_ordered_metadata_atype_6:
 class Mma_sp_ordered_metadata_btype_6:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_kind_mxf8f6f4:
     block_scale: Mma_sp_ordered_metadata_block_scale_3
@@ -15451,7 +14732,7 @@ class Mma_sp_ordered_metadata_btype_7:
 class Mma_sp_ordered_metadata_f32_12:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_scale_vec_1X:
     f32: Mma_sp_ordered_metadata_f32_11
@@ -15466,7 +14747,7 @@ class Mma_sp_ordered_metadata_atype_8:
 class Mma_sp_ordered_metadata_btype_8:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_atype_9:
     s8: Mma_sp_ordered_metadata_btype_9
@@ -15474,7 +14755,7 @@ class Mma_sp_ordered_metadata_atype_9:
 class Mma_sp_ordered_metadata_btype_9:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_3:
     s32: Mma_sp_ordered_metadata_s32_3
@@ -15491,7 +14772,7 @@ class Mma_sp_ordered_metadata_tf32_3:
 class Mma_sp_ordered_metadata_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sync:
     aligned: Mma_sync_aligned
@@ -15665,7 +14946,7 @@ class Mma_atype_5:
 class Mma_btype_5:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
 class Mma_f32_3:
     e2m1: Mma_atype_6
@@ -15682,7 +14963,7 @@ class Mma_atype_6:
 class Mma_btype_6:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
 class Mma_kind_mxf8f6f4:
     block_scale: Mma_block_scale
@@ -15706,7 +14987,7 @@ class Mma_btype_7:
 class Mma_f32_5:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_1X:
     f32: Mma_f32_4
@@ -15764,7 +15045,7 @@ class Mma_e2m1_2:
 class Mma_f32_8:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_2X:
     f32: Mma_f32_7
@@ -15784,7 +15065,7 @@ class Mma_e2m1_4:
 class Mma_f32_10:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_4X:
     f32: Mma_f32_11
@@ -15797,11 +15078,11 @@ class Mma_e2m1_6:
 class Mma_f32_12:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
         """
 class Mma_s32_5:
     s4: Mma_atype_8
@@ -16305,8 +15586,8 @@ class Multimem:
     ld_reduce: Multimem_ld_reduce
     """Load from every device behind a multimem address, and combine the values.
     - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+    - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
     - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
-    - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
     - and 15 more forms
     """
     red: Multimem_red
@@ -16516,53 +15797,53 @@ class Multimem_cp_reduce_async_bulk_op_6:
     u32 = bf16
     u64 = bf16
 class Multimem_ld_reduce:
-    acquire: Multimem_ld_reduce_order
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    acquire: Multimem_ld_reduce_sem
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    relaxed: Multimem_ld_reduce_order
+    or_: Multimem_ld_reduce_op_2
+    relaxed: Multimem_ld_reduce_sem
     weak: Multimem_ld_reduce_weak
-    xor: Multimem_ld_reduce_op_3
-class Multimem_ld_reduce_order:
-    cluster: Multimem_ld_reduce_order_scope
-    cta: Multimem_ld_reduce_order_scope
-    gpu: Multimem_ld_reduce_order_scope
-    sys: Multimem_ld_reduce_order_scope
-class Multimem_ld_reduce_order_scope:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op_2
+class Multimem_ld_reduce_sem:
+    cluster: Multimem_ld_reduce_sem_scope
+    cta: Multimem_ld_reduce_sem_scope
+    gpu: Multimem_ld_reduce_sem_scope
+    sys: Multimem_ld_reduce_sem_scope
+class Multimem_ld_reduce_sem_scope:
+    add: Multimem_ld_reduce_sem_scope_add
+    and_: Multimem_ld_reduce_sem_scope_op
     global_: Multimem_ld_reduce_global
-    max: Multimem_ld_reduce_op_2
-    min: Multimem_ld_reduce_op_2
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
-class Multimem_ld_reduce_add:
+    max: Multimem_ld_reduce_op
+    min: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_sem_scope_op
+    xor: Multimem_ld_reduce_sem_scope_op
+class Multimem_ld_reduce_sem_scope_add:
     acc__f16: Multimem_ld_reduce_acc_f16
     acc__f32: Multimem_ld_reduce_acc_f32
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def f64(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     u32 = s32
     u64 = s32
@@ -16572,7 +15853,7 @@ class Multimem_ld_reduce_add:
 class Multimem_ld_reduce_acc_f16:
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     v2: Multimem_ld_reduce_v2
@@ -16581,26 +15862,26 @@ class Multimem_ld_reduce_acc_f16:
 class Multimem_ld_reduce_v2:
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
 class Multimem_ld_reduce_v4:
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -16608,18 +15889,18 @@ class Multimem_ld_reduce_v4:
 class Multimem_ld_reduce_v8:
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
 class Multimem_ld_reduce_acc_f32:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16x2 = bf16x2
     v2: Multimem_ld_reduce_v2_2
@@ -16628,47 +15909,47 @@ class Multimem_ld_reduce_acc_f32:
 class Multimem_ld_reduce_v2_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_v4_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_v8_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
 class Multimem_ld_reduce_v2_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -16676,28 +15957,28 @@ class Multimem_ld_reduce_v2_3:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
 class Multimem_ld_reduce_v4_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -16706,51 +15987,51 @@ class Multimem_ld_reduce_v4_3:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
 class Multimem_ld_reduce_v8_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_ld_reduce_op:
+class Multimem_ld_reduce_sem_scope_op:
     def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
 class Multimem_ld_reduce_global:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
-    max: Multimem_ld_reduce_op_2
-    min: Multimem_ld_reduce_op_2
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
-class Multimem_ld_reduce_op_2:
+    add: Multimem_ld_reduce_sem_scope_add
+    and_: Multimem_ld_reduce_sem_scope_op
+    max: Multimem_ld_reduce_op
+    min: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_sem_scope_op
+    xor: Multimem_ld_reduce_sem_scope_op
+class Multimem_ld_reduce_op:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     s64 = s32
     u32 = s32
@@ -16761,19 +16042,19 @@ class Multimem_ld_reduce_op_2:
 class Multimem_ld_reduce_v2_4:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -16782,30 +16063,30 @@ class Multimem_ld_reduce_v2_4:
 class Multimem_ld_reduce_v4_4:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
     f16 = bf16
     f16x2 = bf16x2
-class Multimem_ld_reduce_add_2:
+class Multimem_ld_reduce_add:
     acc__f16: Multimem_ld_reduce_add_acc_f16
     acc__f32: Multimem_ld_reduce_add_acc_f32
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -16990,19 +16271,19 @@ class Multimem_ld_reduce_add_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_ld_reduce_op_3:
+class Multimem_ld_reduce_op_2:
     def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
 class Multimem_ld_reduce_global_2:
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    xor: Multimem_ld_reduce_op_3
+    or_: Multimem_ld_reduce_op_2
+    xor: Multimem_ld_reduce_op_2
 class Multimem_ld_reduce_global_op:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
@@ -17072,13 +16353,13 @@ class Multimem_ld_reduce_global_op_v4:
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_weak:
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    xor: Multimem_ld_reduce_op_3
+    or_: Multimem_ld_reduce_op_2
+    xor: Multimem_ld_reduce_op_2
 class Multimem_red:
     add: Multimem_red_add
     """Combine a value into memory on every device behind a multimem address.
@@ -17112,17 +16393,17 @@ class Multimem_red:
     """Combine a value into memory on every device behind a multimem address.
     - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
     """
-    relaxed: Multimem_red_order
+    relaxed: Multimem_red_sem
     """Combine a value into memory on every device behind a multimem address.
-    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     """
-    release: Multimem_red_order
+    release: Multimem_red_sem
     """Combine a value into memory on every device behind a multimem address.
-    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     """
     xor: Multimem_red_op
     """Combine a value into memory on every device behind a multimem address.
@@ -17225,95 +16506,95 @@ class Multimem_red_global_op:
     s64 = s32
     u32 = s32
     u64 = s32
-class Multimem_red_order:
-    cluster: Multimem_red_order_scope
-    cta: Multimem_red_order_scope
-    gpu: Multimem_red_order_scope
-    sys: Multimem_red_order_scope
-class Multimem_red_order_scope:
-    add: Multimem_red_order_scope_add
-    and_: Multimem_red_order_scope_op
-    global_: Multimem_red_order_scope_global
-    max: Multimem_red_op_2
-    min: Multimem_red_op_2
-    or_: Multimem_red_order_scope_op
-    xor: Multimem_red_order_scope_op
-class Multimem_red_order_scope_add:
+class Multimem_red_sem:
+    cluster: Multimem_red_sem_scope
+    cta: Multimem_red_sem_scope
+    gpu: Multimem_red_sem_scope
+    sys: Multimem_red_sem_scope
+class Multimem_red_sem_scope:
+    add: Multimem_red_sem_scope_add
+    and_: Multimem_red_sem_scope_op
+    global_: Multimem_red_sem_scope_global
+    max: Multimem_red_sem_scope_global_op
+    min: Multimem_red_sem_scope_global_op
+    or_: Multimem_red_sem_scope_op
+    xor: Multimem_red_sem_scope_op
+class Multimem_red_sem_scope_add:
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     u32 = s32
     u64 = s32
-    v2: Multimem_red_order_scope_add_v2
-    v4: Multimem_red_order_scope_add_v4
-    v8: Multimem_red_order_scope_add_v8
-class Multimem_red_order_scope_add_v2:
+    v2: Multimem_red_sem_scope_add_v2
+    v4: Multimem_red_sem_scope_add_v4
+    v8: Multimem_red_sem_scope_add_v8
+class Multimem_red_sem_scope_add_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_red_order_scope_add_v4:
+class Multimem_red_sem_scope_add_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_red_order_scope_add_v8:
+class Multimem_red_sem_scope_add_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
-class Multimem_red_order_scope_op:
+class Multimem_red_sem_scope_op:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
-class Multimem_red_order_scope_global:
-    add: Multimem_red_order_scope_add
-    and_: Multimem_red_order_scope_op
-    max: Multimem_red_op_2
-    min: Multimem_red_op_2
-    or_: Multimem_red_order_scope_op
-    xor: Multimem_red_order_scope_op
-class Multimem_red_op_2:
+class Multimem_red_sem_scope_global:
+    add: Multimem_red_sem_scope_add
+    and_: Multimem_red_sem_scope_op
+    max: Multimem_red_sem_scope_global_op
+    min: Multimem_red_sem_scope_global_op
+    or_: Multimem_red_sem_scope_op
+    xor: Multimem_red_sem_scope_op
+class Multimem_red_sem_scope_global_op:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     s64 = s32
     u32 = s32
@@ -17353,18 +16634,18 @@ class Multimem_st:
     - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
-    relaxed: Multimem_st_order
+    relaxed: Multimem_st_sem
     """Store to every device behind a multimem address.
-    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
-    release: Multimem_st_order
+    release: Multimem_st_sem
     """Store to every device behind a multimem address.
-    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
     s32 = b32
@@ -17541,90 +16822,90 @@ class Multimem_st_global_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_st_order:
-    cluster: Multimem_st_order_scope
-    cta: Multimem_st_order_scope
-    gpu: Multimem_st_order_scope
-    sys: Multimem_st_order_scope
-class Multimem_st_order_scope:
+class Multimem_st_sem:
+    cluster: Multimem_st_sem_scope
+    cta: Multimem_st_sem_scope
+    gpu: Multimem_st_sem_scope
+    sys: Multimem_st_sem_scope
+class Multimem_st_sem_scope:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-    global_: Multimem_st_order_scope_global
+    global_: Multimem_st_sem_scope_global
     s32 = b32
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_v2
-    v4: Multimem_st_v4
-    v8: Multimem_st_v8
-class Multimem_st_order_scope_global:
+    v2: Multimem_st_sem_scope_global_v2
+    v4: Multimem_st_sem_scope_global_v4
+    v8: Multimem_st_sem_scope_global_v8
+class Multimem_st_sem_scope_global:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     s32 = b32
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_v2
-    v4: Multimem_st_v4
-    v8: Multimem_st_v8
-class Multimem_st_v2:
+    v2: Multimem_st_sem_scope_global_v2
+    v4: Multimem_st_sem_scope_global_v4
+    v8: Multimem_st_sem_scope_global_v8
+class Multimem_st_sem_scope_global_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -17632,28 +16913,28 @@ class Multimem_st_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_v4:
+class Multimem_st_sem_scope_global_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -17662,20 +16943,20 @@ class Multimem_st_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_v8:
+class Multimem_st_sem_scope_global_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -17922,9 +17203,9 @@ class Rcp_rnd_ftz:
 class Red:
     add: Red_add
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
     - and 16 more forms
     """
     and_: Red_op
@@ -17943,16 +17224,16 @@ class Red:
     cluster: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     cta: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     dec: Red_scope_op
     """Combine a value into memory atomically.
@@ -17962,16 +17243,16 @@ class Red:
     global_: Red_scope_global
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     gpu: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     inc: Red_scope_op
     """Combine a value into memory atomically.
@@ -18002,44 +17283,44 @@ class Red:
     relaxed: Red_sem
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     release: Red_sem
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     shared: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
-    - and 7 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
+    - and 6 more forms
     """
     shared__cluster: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
-    - and 7 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
+    - and 6 more forms
     """
     shared__cta: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
-    - and 7 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
+    - and 6 more forms
     """
     sys: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     xor: Red_op
     """Combine a value into memory atomically.
@@ -18052,72 +17333,72 @@ class Red_add:
     L2__cache_hint: Red_add_L2_cache_hint
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
     v2: Red_add_v2
     v4: Red_add_v4
 class Red_add_L2_cache_hint:
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.2, any target)
         """
     v2: Red_add_L2_cache_hint_v2
     v4: Red_add_L2_cache_hint_v4
 class Red_add_L2_cache_hint_v2:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_L2_cache_hint_v4:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz:
     L2__cache_hint: Red_add_noftz_L2_cache_hint
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_v2
     v4: Red_add_noftz_v4
@@ -18125,20 +17406,20 @@ class Red_add_noftz:
 class Red_add_noftz_L2_cache_hint:
     def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_L2_cache_hint_v2
     v4: Red_add_noftz_L2_cache_hint_v4
@@ -18156,7 +17437,7 @@ class Red_add_noftz_L2_cache_hint_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v4:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -18171,7 +17452,7 @@ class Red_add_noftz_L2_cache_hint_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v8:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -18192,7 +17473,7 @@ class Red_add_noftz_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -18207,7 +17488,7 @@ class Red_add_noftz_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -18218,12 +17499,12 @@ class Red_add_noftz_v8:
 class Red_add_v2:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_v4:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_op:
     L2__cache_hint: Red_op_L2_cache_hint
@@ -18442,39 +17723,39 @@ class Red_scope_space:
 class Red_scope_space_add:
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_scope_space_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
 class Red_scope_space_add_noftz:
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
 class Red_scope_space_op:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -20555,59 +19836,56 @@ class St:
     L1__evict_first: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_last: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_normal: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_unchanged: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__no_allocate: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__cache_hint: St_L2_cache_hint
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__evict_first: St_level1_level2
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_last: St_level1_level2
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_normal: St_level1_level2
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
     async_: St_async
     """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
@@ -20618,8 +19896,8 @@ class St:
     """
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -20639,67 +19917,64 @@ class St:
     cg: St_cop
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 9 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     cs: St_cop
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 9 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     f32 = b16
     f64 = b16
     global_: St_global
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 16 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
     local: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
     mmio: St_mmio
     """Store to memory.
-    - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
-    - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
-    - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+    - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+    - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.4, sm_70 or later)
+    - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_70 or later)
     - and 1 more forms
     """
     param: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
     param__func: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
-    relaxed: St_relaxed
+    relaxed: St_sem
     """Store to memory.
-    - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-    - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-    - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
-    release: St_release
+    release: St_sem
     """Store to memory.
-    - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-    - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-    - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
     s16 = b16
     s32 = b16
@@ -20708,23 +19983,20 @@ class St:
     shared: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
     shared__cluster: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
     shared__cta: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 2 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
     """
     u16 = b16
     u32 = b16
@@ -20732,51 +20004,51 @@ class St:
     u8 = b16
     v2: St_global_v2
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: St_global_v4
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: St_global_v8
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     volatile: St_volatile
     """Store to memory.
     - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
-    - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
-    - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
-    - and 9 more forms
+    - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
+    - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
+    - and 4 more forms
     """
     wb: St_cop
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 9 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     weak: St_weak
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 16 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
     wt: St_cop
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 9 more forms
+    - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
 class St_level1:
     L2__cache_hint: St_level1_L2_cache_hint
@@ -20785,7 +20057,7 @@ class St_level1:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -20810,7 +20082,7 @@ class St_level1:
 class St_level1_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -20835,7 +20107,7 @@ class St_level1_L2_cache_hint:
 class St_level1_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -20853,12 +20125,12 @@ class St_level1_L2_cache_hint_v2:
 class St_level1_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -20874,11 +20146,11 @@ class St_level1_L2_cache_hint_v4:
 class St_level1_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -20898,7 +20170,7 @@ class St_level1_level2_L2_cache_hint:
 class St_v4:
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -20906,7 +20178,7 @@ class St_v4:
 class St_v8:
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -20914,7 +20186,7 @@ class St_v8:
 class St_level1_level2_v4:
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -20922,7 +20194,7 @@ class St_level1_level2_v4:
 class St_level1_level2_v8:
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -20930,7 +20202,7 @@ class St_level1_level2_v8:
 class St_level1_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -20948,12 +20220,12 @@ class St_level1_v2:
 class St_level1_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -20969,11 +20241,11 @@ class St_level1_v4:
 class St_level1_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -20986,8 +20258,8 @@ class St_level1_v8:
 class St_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -21013,8 +20285,8 @@ class St_L2_cache_hint:
 class St_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21032,14 +20304,14 @@ class St_L2_cache_hint_v2:
 class St_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21055,13 +20327,13 @@ class St_L2_cache_hint_v4:
 class St_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21235,8 +20507,8 @@ class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -21262,7 +20534,7 @@ class St_cop:
 class St_cop_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -21287,7 +20559,7 @@ class St_cop_L2_cache_hint:
 class St_cop_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21305,12 +20577,12 @@ class St_cop_L2_cache_hint_v2:
 class St_cop_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21326,11 +20598,11 @@ class St_cop_L2_cache_hint_v4:
 class St_cop_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21343,8 +20615,8 @@ class St_cop_L2_cache_hint_v8:
 class St_cop_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21362,13 +20634,13 @@ class St_cop_v2:
 class St_cop_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21384,12 +20656,12 @@ class St_cop_v4:
 class St_cop_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21411,8 +20683,8 @@ class St_global:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -21444,8 +20716,8 @@ class St_global:
 class St_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -21464,15 +20736,15 @@ class St_global_v2:
 class St_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21488,14 +20760,14 @@ class St_global_v4:
 class St_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21508,7 +20780,7 @@ class St_global_v8:
 class St_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -21537,7 +20809,7 @@ class St_ss:
 class St_ss_cop:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -21562,7 +20834,7 @@ class St_ss_cop:
 class St_ss_cop_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -21580,7 +20852,7 @@ class St_ss_cop_v2:
 class St_ss_cop_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -21594,7 +20866,7 @@ class St_ss_cop_v4:
 class St_ss_cop_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -21609,11 +20881,11 @@ class St_mmio_relaxed:
 class St_mmio_relaxed_sys:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21632,11 +20904,11 @@ class St_mmio_relaxed_sys:
 class St_mmio_relaxed_sys_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21656,11 +20928,11 @@ class St_mmio_release:
 class St_mmio_release_sys:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -21679,11 +20951,11 @@ class St_mmio_release_sys:
 class St_mmio_release_sys_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -21698,63 +20970,63 @@ class St_mmio_release_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed:
-    cluster: St_relaxed_scope
-    cta: St_relaxed_scope
-    gpu: St_relaxed_scope
-    sys: St_relaxed_sys
-class St_relaxed_scope:
-    L1__evict_first: St_relaxed_scope_level1
-    L1__evict_last: St_relaxed_scope_level1
-    L1__evict_normal: St_relaxed_scope_level1
-    L1__evict_unchanged: St_relaxed_scope_level1
-    L1__no_allocate: St_relaxed_scope_level1
+class St_sem:
+    cluster: St_sem_scope
+    cta: St_sem_scope
+    gpu: St_sem_scope
+    sys: St_sem_sys
+class St_sem_scope:
+    L1__evict_first: St_sem_scope_level1
+    L1__evict_last: St_sem_scope_level1
+    L1__evict_normal: St_sem_scope_level1
+    L1__evict_unchanged: St_sem_scope_level1
+    L1__no_allocate: St_sem_scope_level1
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: St_relaxed_scope_global
+    global_: St_sem_scope_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: St_relaxed_scope_ss
-    shared__cluster: St_relaxed_scope_ss
-    shared__cta: St_relaxed_scope_ss
+    shared: St_sem_scope_ss
+    shared__cluster: St_sem_scope_ss
+    shared__cta: St_sem_scope_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_scope_level1:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_scope_level1:
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21769,17 +21041,17 @@ class St_relaxed_scope_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_v2
-    v4: St_relaxed_scope_level1_v4
-    v8: St_relaxed_scope_level1_v8
+    v2: St_sem_scope_level1_v2
+    v4: St_sem_scope_level1_v4
+    v8: St_sem_scope_level1_v8
 class St_L2_cache_hint_2:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21800,7 +21072,7 @@ class St_L2_cache_hint_2:
 class St_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21818,12 +21090,12 @@ class St_v2:
 class St_v4_2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21839,11 +21111,11 @@ class St_v4_2:
 class St_v8_2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21853,17 +21125,17 @@ class St_v8_2:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_level1_level2:
+class St_sem_scope_level1_level2:
     L2__cache_hint: St_L2_cache_hint_3
-    v4: St_v4_4
-    v8: St_v8_4
+    v4: St_sem_scope_level1_level2_v4
+    v8: St_sem_scope_level1_level2_v8
 class St_L2_cache_hint_3:
     v4: St_v4_3
     v8: St_v8_3
 class St_v4_3:
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -21871,31 +21143,31 @@ class St_v4_3:
 class St_v8_3:
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_v4_4:
+class St_sem_scope_level1_level2_v4:
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_v8_4:
+class St_sem_scope_level1_level2_v8:
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_relaxed_scope_level1_v2:
+class St_sem_scope_level1_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21910,15 +21182,15 @@ class St_relaxed_scope_level1_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_level1_v4:
+class St_sem_scope_level1_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -21931,14 +21203,14 @@ class St_relaxed_scope_level1_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_relaxed_scope_level1_v8:
+class St_sem_scope_level1_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -21948,25 +21220,25 @@ class St_relaxed_scope_level1_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_global:
-    L1__evict_first: St_relaxed_scope_level1
-    L1__evict_last: St_relaxed_scope_level1
-    L1__evict_normal: St_relaxed_scope_level1
-    L1__evict_unchanged: St_relaxed_scope_level1
-    L1__no_allocate: St_relaxed_scope_level1
+class St_sem_scope_global:
+    L1__evict_first: St_sem_scope_level1
+    L1__evict_last: St_sem_scope_level1
+    L1__evict_normal: St_sem_scope_level1
+    L1__evict_unchanged: St_sem_scope_level1
+    L1__no_allocate: St_sem_scope_level1
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21981,14 +21253,14 @@ class St_relaxed_scope_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_scope_global_v2:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_scope_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22003,16 +21275,16 @@ class St_relaxed_scope_global_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_global_v4:
+class St_sem_scope_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -22025,15 +21297,15 @@ class St_relaxed_scope_global_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_relaxed_scope_global_v8:
+class St_sem_scope_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -22043,14 +21315,14 @@ class St_relaxed_scope_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_ss:
+class St_sem_scope_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22065,13 +21337,13 @@ class St_relaxed_scope_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_ss_v2
-    v4: St_relaxed_scope_ss_v4
-    v8: St_relaxed_scope_ss_v8
-class St_relaxed_scope_ss_v2:
+    v2: St_sem_scope_ss_v2
+    v4: St_sem_scope_ss_v4
+    v8: St_sem_scope_ss_v8
+class St_sem_scope_ss_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22086,10 +21358,10 @@ class St_relaxed_scope_ss_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_ss_v4:
+class St_sem_scope_ss_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b8 = b16
@@ -22100,68 +21372,68 @@ class St_relaxed_scope_ss_v4:
     u16 = b16
     u32 = b16
     u8 = b16
-class St_relaxed_scope_ss_v8:
+class St_sem_scope_ss_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b8 = b16
     s16 = b16
     s8 = b16
     u16 = b16
     u8 = b16
-class St_relaxed_sys:
-    L1__evict_first: St_relaxed_sys_level1
-    L1__evict_last: St_relaxed_sys_level1
-    L1__evict_normal: St_relaxed_sys_level1
-    L1__evict_unchanged: St_relaxed_sys_level1
-    L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+class St_sem_sys:
+    L1__evict_first: St_sem_sys_level1
+    L1__evict_last: St_sem_sys_level1
+    L1__evict_normal: St_sem_sys_level1
+    L1__evict_unchanged: St_sem_sys_level1
+    L1__no_allocate: St_sem_sys_level1
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: St_relaxed_sys_global
+    global_: St_sem_sys_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: St_relaxed_sys_ss
-    shared__cluster: St_relaxed_sys_ss
-    shared__cta: St_relaxed_sys_ss
+    shared: St_sem_sys_ss
+    shared__cluster: St_sem_sys_ss
+    shared__cta: St_sem_sys_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_sys_level1:
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_sys_level1:
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22176,17 +21448,17 @@ class St_relaxed_sys_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_v2
-    v4: St_relaxed_scope_level1_v4
-    v8: St_relaxed_scope_level1_v8
-class St_L2_cache_hint_4:
+    v2: St_sem_scope_level1_v2
+    v4: St_sem_scope_level1_v4
+    v8: St_sem_scope_level1_v8
+class St_sem_sys_level1_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22204,25 +21476,25 @@ class St_L2_cache_hint_4:
     v2: St_v2
     v4: St_v4_2
     v8: St_v8_2
-class St_relaxed_sys_global:
-    L1__evict_first: St_relaxed_sys_level1
-    L1__evict_last: St_relaxed_sys_level1
-    L1__evict_normal: St_relaxed_sys_level1
-    L1__evict_unchanged: St_relaxed_sys_level1
-    L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+class St_sem_sys_global:
+    L1__evict_first: St_sem_sys_level1
+    L1__evict_last: St_sem_sys_level1
+    L1__evict_normal: St_sem_sys_level1
+    L1__evict_unchanged: St_sem_sys_level1
+    L1__no_allocate: St_sem_sys_level1
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22237,17 +21509,17 @@ class St_relaxed_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_sys_ss:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_sys_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22262,580 +21534,13 @@ class St_relaxed_sys_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_ss_v2
-    v4: St_relaxed_scope_ss_v4
-    v8: St_relaxed_scope_ss_v8
-class St_release:
-    cluster: St_release_scope
-    cta: St_release_scope
-    gpu: St_release_scope
-    sys: St_release_sys
-class St_release_scope:
-    L1__evict_first: St_release_scope_level1
-    L1__evict_last: St_release_scope_level1
-    L1__evict_normal: St_release_scope_level1
-    L1__evict_unchanged: St_release_scope_level1
-    L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: St_release_scope_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: St_release_scope_ss
-    shared__cluster: St_release_scope_ss
-    shared__cta: St_release_scope_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_scope_level1:
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_level1_v2
-    v4: St_release_scope_level1_v4
-    v8: St_release_scope_level1_v8
-class St_L2_cache_hint_5:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_v2_2
-    v4: St_v4_5
-    v8: St_v8_5
-class St_v2_2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_v4_5:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_v8_5:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_level1_level2:
-    L2__cache_hint: St_L2_cache_hint_6
-    v4: St_v4_7
-    v8: St_v8_7
-class St_L2_cache_hint_6:
-    v4: St_v4_6
-    v8: St_v8_6
-class St_v4_6:
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class St_v8_6:
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class St_v4_7:
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class St_v8_7:
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class St_release_scope_level1_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_level1_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_release_scope_level1_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_global:
-    L1__evict_first: St_release_scope_level1
-    L1__evict_last: St_release_scope_level1
-    L1__evict_normal: St_release_scope_level1
-    L1__evict_unchanged: St_release_scope_level1
-    L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_scope_global_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_global_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_release_scope_global_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_ss_v2
-    v4: St_release_scope_ss_v4
-    v8: St_release_scope_ss_v8
-class St_release_scope_ss_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_ss_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b8 = b16
-    f32 = b16
-    s16 = b16
-    s32 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u8 = b16
-class St_release_scope_ss_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b8 = b16
-    s16 = b16
-    s8 = b16
-    u16 = b16
-    u8 = b16
-class St_release_sys:
-    L1__evict_first: St_release_sys_level1
-    L1__evict_last: St_release_sys_level1
-    L1__evict_normal: St_release_sys_level1
-    L1__evict_unchanged: St_release_sys_level1
-    L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: St_release_sys_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: St_release_sys_ss
-    shared__cluster: St_release_sys_ss
-    shared__cta: St_release_sys_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_sys_level1:
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_level1_v2
-    v4: St_release_scope_level1_v4
-    v8: St_release_scope_level1_v8
-class St_L2_cache_hint_7:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_v2_2
-    v4: St_v4_5
-    v8: St_v8_5
-class St_release_sys_global:
-    L1__evict_first: St_release_sys_level1
-    L1__evict_last: St_release_sys_level1
-    L1__evict_normal: St_release_sys_level1
-    L1__evict_unchanged: St_release_sys_level1
-    L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_sys_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_ss_v2
-    v4: St_release_scope_ss_v4
-    v8: St_release_scope_ss_v8
+    v2: St_sem_scope_ss_v2
+    v4: St_sem_scope_ss_v4
+    v8: St_sem_scope_ss_v8
 class St_volatile:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -22865,7 +21570,7 @@ class St_volatile:
 class St_volatile_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -22890,7 +21595,7 @@ class St_volatile_global:
 class St_volatile_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -22908,12 +21613,12 @@ class St_volatile_global_v2:
 class St_volatile_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.global}.v4.type [a], b` (PTX 8.8, sm_100 or later)
+        - `st.volatile{.global}.vec.type [a], b` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -22929,11 +21634,11 @@ class St_volatile_global_v4:
 class St_volatile_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.global}.v8.type [a], b` (PTX 8.8, sm_100 or later)
+        - `st.volatile{.global}.vec.type [a], b` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -22946,7 +21651,7 @@ class St_volatile_global_v8:
 class St_volatile_local:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
+        - `st.volatile.local.type [a], b` (PTX 9.1, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -22971,7 +21676,7 @@ class St_volatile_local:
 class St_volatile_local_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b32 = b16
     b64 = b16
@@ -22989,7 +21694,7 @@ class St_volatile_local_v2:
 class St_volatile_local_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b32 = b16
     b8 = b16
@@ -23003,7 +21708,7 @@ class St_volatile_local_v4:
 class St_volatile_local_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v8.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b8 = b16
     s16 = b16
@@ -23013,7 +21718,7 @@ class St_volatile_local_v8:
 class St_volatile_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -23038,7 +21743,7 @@ class St_volatile_ss:
 class St_volatile_ss_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -23052,7 +21757,7 @@ class St_volatile_ss_v4:
 class St_volatile_ss_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -23071,8 +21776,8 @@ class St_weak:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -23136,14 +21841,14 @@ class Stmatrix_sync_aligned_m16n8_num:
 class Stmatrix_trans:
     def b8(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     shared: Stmatrix_ss
     shared__cta: Stmatrix_ss
 class Stmatrix_ss:
     def b8(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
 class Stmatrix_sync_aligned_m8n8:
     x1: Stmatrix_sync_aligned_m8n8_num
@@ -23152,7 +21857,7 @@ class Stmatrix_sync_aligned_m8n8:
 class Stmatrix_sync_aligned_m8n8_num:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
     shared: Stmatrix_ss_2
     shared__cta: Stmatrix_ss_2
@@ -23160,12 +21865,12 @@ class Stmatrix_sync_aligned_m8n8_num:
 class Stmatrix_ss_2:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
 class Stmatrix_trans_2:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
     shared: Stmatrix_ss_2
     shared__cta: Stmatrix_ss_2

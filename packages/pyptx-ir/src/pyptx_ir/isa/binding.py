@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import forms_of
 from pyptx_ir.isa.fitting import fault_in, placed
+from pyptx_ir.isa.kinds.addresses import SPACES
 from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.plugins.caches import until_plugins_change
@@ -44,6 +45,11 @@ class Bound(Value):
     written: frozenset[str]
     places: Mapping[str, Place]
     types: Mapping[str, tuple[str, ...] | None]
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """The state spaces that the opcode names, in its order, as it spells them: `("shared::cta", "global")`."""
+        return tuple([word for word in self.words.values() if word in SPACES])
 
     def length(self, slot: str) -> int:
         """Return the number that goes with the word of a slot, as the row says it: that of a vector's elements."""

@@ -4,14 +4,15 @@ A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.r
 name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
 docs/architecture-plugin.md.
 
-`Action`, `Operands`, `Terminator`, `Turn` and `Wave` are here for annotations alone: under `if TYPE_CHECKING`.
+What is imported under `if TYPE_CHECKING` is here for annotations alone. Beside this package, a plugin may import
+`pyptx_sim.numerics`, `pyptx_sim.types` and `pyptx_sim.errors`.
 """
 
 from typing import TYPE_CHECKING
 
 from pyptx_sim.extension.descriptor import Descriptor
-from pyptx_sim.extension.group import WARPGROUP, GroupKind
-from pyptx_sim.extension.item import AsyncItem
+from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
+from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncItem
 from pyptx_sim.extension.layout import Layout
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.registry import (
@@ -28,20 +29,35 @@ from pyptx_sim.extension.rule import Rule, Severity
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
-from pyptx_sim.observer import Observer, Touch, Work
+from pyptx_sim.observer import AccessKind, Observer, Touch, Work
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
-    from pyptx_sim.instructions.compiling.turns import Turn as Turn
+    from pyptx_sim.instructions.compiling.registers import Reader as Reader
+    from pyptx_sim.instructions.compiling.registers import Writer as Writer
+    from pyptx_sim.instructions.memory.addresses import Target as Target
+    from pyptx_sim.instructions.turns.turn import Turn as Turn
+    from pyptx_sim.instructions.turns.warpgroups import Warpgroups as Warpgroups
+    from pyptx_sim.machine.asynchrony.groups import Groups as Groups
+    from pyptx_sim.machine.lanes import IntArray as IntArray
+    from pyptx_sim.machine.memory.arena import Arena as Arena
+    from pyptx_sim.machine.memory.atomics import Update as Update
+    from pyptx_sim.machine.memory.spaces import Memory as Memory
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
+    from pyptx_sim.machine.stalled import Stalled as Stalled
     from pyptx_sim.machine.wave import Wave as Wave
+    from pyptx_sim.operation import Array as Array
+    from pyptx_sim.operation import Mask as Mask
 
 __all__ = [
     "ASYNC",
+    "MBARRIER_BYTES",
     "VERSION",
+    "WARP",
     "WARPGROUP",
+    "AccessKind",
     "AsyncItem",
     "Claims",
     "Converges",

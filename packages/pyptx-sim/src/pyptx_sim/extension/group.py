@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["WARPGROUP", "GroupKind"]
+__all__ = ["WARP", "WARPGROUP", "GroupKind"]
+
+WARP: Final = 32
+"""Lanes of a warp."""
 
 WARPGROUP: Final = 4
 """Warps of a warpgroup; the first one's number in its CTA is a multiple of it. Manual: "Warpgroup"."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
 
-__all__ = ["AsyncItem"]
+__all__ = ["MBARRIER_BYTES", "AsyncItem"]
+
+MBARRIER_BYTES: Final = 8
+"""The bytes of an mbarrier object, and what its address is a multiple of."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,8 +28,8 @@ class AsyncItem:
     """What one instruction has issued: an operation for each of some threads, number i by `lanes[i]` of `warps[i]`.
 
     `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
-    them. Subclasses add arrays with an entry for each operation, and `move`. `Turn.issue` hands an item to the engine,
-    which gives it a `item_id`, by which observers hear of it.
+    them. Subclasses add arrays, or tuples of arrays, with an entry for each operation, and `move`. `Turn.issue` hands
+    an item to the engine, which gives it a `item_id`, by which observers hear of it.
     """
 
     wave: Wave
@@ -42,8 +46,8 @@ class AsyncItem:
 
     def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
         """Return which operations belong to groups that their threads have waited for."""
-        del reads
-        due: NDArray[np.bool_] = self.numbers < groups.done[self.warps, self.lanes]
+        waited = groups.read if reads else groups.done
+        due: NDArray[np.bool_] = self.numbers < waited[self.warps, self.lanes]
         return due
 
     def signals(self) -> Iterable[int]:
@@ -68,6 +72,14 @@ class AsyncItem:
             part.move()
         self.keep(~which)
 
+    def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
+        """Let complete first what `which` picks of each item that was issued before (None: nothing), for `move`."""
+        self.wave.engine.complete_before(self.item_id, which)
+
+    def count_bytes(self, barrier: int, count: int) -> None:
+        """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
+        self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
+
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which operations these threads have issued."""
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
@@ -84,3 +96,5 @@ class AsyncItem:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 setattr(self, field.name, value[which])
+            elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+                setattr(self, field.name, tuple(each[which] for each in value))

@@ -19,12 +19,13 @@ class Rule:
 
     `hint` says what to do, where the finding has no hint of its own. `severity`: `error`, the result can be wrong;
     `warning`, the manual leaves open what happens; `note`, against the letter of the manual, and done all the same.
-    `observer(view)` makes the checker that looks for it; rules of one checker share it, and without one the steps and
-    the machine report the rule themselves.
+    `observer(view)` makes the checker that looks for it; rules of one checker share it. `"races"` is the simulator's
+    own one of races and asynchronous work, which reports the rules that spaces, proxies and layouts name. Without one
+    the steps and the machine report the rule themselves.
     """
 
     name: str
     summary: str
     hint: str | None = None
     severity: Severity = "error"
-    observer: ObserverFactory | None = None
+    observer: ObserverFactory | Literal["races"] | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ASYNC", "Proxy", "Space"]
+__all__ = ["ASYNC", "Proxy", "Space", "name_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,3 +44,8 @@ class Proxy:
 
 ASYNC: Final = Proxy(name="async", unfenced="missing-proxy-fence")
 """That of bulk copies, tensor copies and products. Manual: "Async Proxy"."""
+
+
+def name_of(space: Space | str) -> str:
+    """Return the name of a memory that is given by it, or as what an extension brings."""
+    return space if isinstance(space, str) else space.name

@@ -8,7 +8,7 @@ __all__ = ["Stall"]
 
 
 class Stall(Protocol):
-    """Something of a wave that lanes wait for, from `Wave.stall` until `Wave.resume`."""
+    """Something of a wave that lanes wait for, until somebody resumes them (`Wave.stalled`)."""
 
     @property
     def name(self) -> str:
@@ -25,6 +25,6 @@ class Stall(Protocol):
         """Whether nobody but who waits there can be the reason of a deadlock, so that it is told first."""
         ...
 
-    def describe(self, split: int) -> str:
-        """Return what a waiting split lacks, for the report of a deadlock; its warp is `wave.splits.warp[split]`."""
+    def describe(self, warp: int) -> str:
+        """Return what a waiting warp of the wave lacks, for the report of a deadlock."""
         ...

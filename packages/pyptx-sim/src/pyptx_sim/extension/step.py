@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.instructions.turns.turn import Turn
     from pyptx_sim.machine.scheduling.code import Action, Terminator
     from pyptx_sim.machine.wave import Wave
 
@@ -22,7 +22,7 @@ Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 class Judge(Protocol):
     """What a wave keeps of the registers that asynchronous work claims, and judges accesses to them by."""
 
-    def touch(self, slots: Iterable[int], lanes: Lanes) -> None:
+    def touch(self, slots: Iterable[int], turn: Turn) -> None:
         """Judge that an instruction reads or writes these registers, by their slots."""
         ...
 

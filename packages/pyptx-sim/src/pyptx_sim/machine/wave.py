@@ -8,15 +8,17 @@ import numpy as np
 
 from pyptx_sim.machine.asynchrony.groups import Groups
 from pyptx_sim.machine.barriers.mbarriers import Mbarriers
+from pyptx_sim.machine.deferred import DeferredRegisters
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.memory.spaces import BlockMemory
 from pyptx_sim.machine.scheduling.warp_splits import State, WarpSplits
 from pyptx_sim.machine.specials import Specials
+from pyptx_sim.machine.stalled import Stalled
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from pyptx_sim.extension import GroupKind, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory.frames import Frames
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import Memory, SharedMemory
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
+_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the work that writes them completes
 _FIRST_PLACE = -(1 << 40)  # below those of barriers
 
 
@@ -111,6 +114,23 @@ class Wave:
         self.pc = self.steps = self.version = self.progress = 0
         self.watching = self.exited = False
 
+    @property
+    def thread_registers(self) -> int | None:
+        """How many registers each thread is launched with; None where nothing says so."""
+        return self.machine.program.registers
+
+    @property
+    def ended(self) -> bool:
+        """Whether every thread has exited."""
+        return not len(self.splits.alive())
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Report a finding at an instruction, in a checked run; without a hint, the rule's is taken."""
+        if self.machine.checked:
+            self.machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
+
     def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
         """Report the active lanes that read a register which they never wrote."""
         missing = self.unwritten(slot, lanes)
@@ -158,6 +178,16 @@ class Wave:
         if (known | ~self.live).all():
             del partial[slot]
 
+    def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
+        """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""
+        for slot, name in registers.items():
+            if self.registers[slot] is None or slot in self.partial:
+                if reads:
+                    self.check_register(slot, name, lanes)
+                self.note_written(slot, lanes)
+                if self.registers[slot] is None:
+                    self.registers[slot] = _BLANK
+
     def exit(self, ids: IntArray) -> None:
         """Let splits end for ever, and their lanes with them."""
         splits = self.splits
@@ -181,14 +211,31 @@ class Wave:
         """Return what observers call something at which lanes leave what they know for others: no mbarrier's place."""
         return _FIRST_PLACE - self._places.setdefault(key, len(self._places))
 
-    def memory(self, space: Space) -> Memory:
-        """Return a memory that an extension brings."""
+    def memory(self, space: Space | str) -> Memory:
+        """Return a memory by its name, or one that an extension brings."""
+        if isinstance(space, str):
+            return self.memories[space]
         known = self.memories.get(space.name)
         if known is None:
             geometry = self.geometry
             known = BlockMemory(space, geometry.cta, geometry.ctas, track=self.machine.checked)
             self.memories[space.name] = known
         return known
+
+    @property
+    def deferred(self) -> DeferredRegisters:
+        """The values of registers that are kept in another form until work has completed."""
+        return self.part(DeferredRegisters)
+
+    @property
+    def shared(self) -> SharedMemory:
+        """The shared memory of all blocks."""
+        return cast("SharedMemory", self.memories["shared"])
+
+    def peers(self, warp: int, mask: int) -> tuple[int, ...]:
+        """Return how far from a place in a warp's block's shared memory the same one lies in each block of a mask."""
+        size, own, stride = self.machine.launch.cluster_size, int(self.rank[warp]), self.shared.stride
+        return tuple((rank - own) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
         """Let splits wait until somebody resumes them."""
@@ -198,12 +245,13 @@ class Wave:
         self.splits.site[ids] = self.pc
         self.splits.key[ids] = self._stalls.index(on)
 
-    def stalled(self, on: Stall) -> IntArray:
+    def stalled(self, on: Stall) -> Stalled:
         """Return the splits that wait for something."""
         if on not in self._stalls:
-            return np.zeros(0, np.int64)
+            return Stalled(self, np.zeros(0, np.int64))
         splits = self.splits
-        return np.flatnonzero((splits.state == State.STALLED) & (splits.key == self._stalls.index(on)))
+        waiting = (splits.state == State.STALLED) & (splits.key == self._stalls.index(on))
+        return Stalled(self, np.flatnonzero(waiting))
 
     def resume(self, ids: IntArray) -> None:
         """Let splits that have waited go on."""

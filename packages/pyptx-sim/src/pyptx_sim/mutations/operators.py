@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_sim.extension import Mutation
-from pyptx_sim.mutations import edits
+from pyptx_sim.extension import Mutation, edits
 
 _BULK = "cp.async|reduce.bulk|async"  # cp.async.bulk and cp.reduce.async
 _SIGNALS = ("mbarrier.arrive|arrive_drop|expect_tx|complete_tx", "cp.async.mbarrier")

@@ -5,44 +5,21 @@ A change keeps every line of the text where it was, so that what is found in a m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import Source, emit, evolve, positions, spell
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, lead_of
 from pyptx_ir.syntax.walk import children
+from pyptx_sim.extension.mutation import Site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from pyptx_ir.syntax.nodes import Module, Statement
-
-Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
-"""What stands instead of some statements of a body, by their number in it."""
+    from pyptx_sim.extension.mutation import Change
 
 _Rebuild: TypeAlias = "Callable[[tuple[Statement, ...]], Module]"
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Instruction number `at` of the statements `body`, on a line (from 1) of the module's text."""
-
-    body: Sequence[Statement]
-    at: int
-    line: int
-
-    @property
-    def instruction(self) -> Instruction:
-        """The instruction itself."""
-        node = self.body[self.at]
-        assert isinstance(node, Instruction)  # noqa: S101 - `sites` yields nothing else
-        return node
-
-    def neighbour(self, distance: int) -> Instruction | None:
-        """Return the statement so far away if it is an instruction of the same body."""
-        at = self.at + distance
-        node = self.body[at] if 0 <= at < len(self.body) else None
-        return node if isinstance(node, Instruction) else None
 
 
 def sites(module: Module) -> Iterator[tuple[Site, Callable[[Change], Module]]]:

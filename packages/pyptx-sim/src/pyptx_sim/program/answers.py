@@ -10,7 +10,8 @@ from pyptx_sim.program.scopes import LabelBinding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
@@ -24,7 +25,8 @@ def answer_is_read(program: Program, pc: int) -> bool:
 
     Manual: "mbarrier.test_wait, mbarrier.try_wait": the phase may be incomplete, and only the predicate says so.
     """
-    answer = program.sites[pc].instruction.operands[0]
+    form = program.forms[pc]
+    answer = None if form is None else form.operands["p"]
     if not isinstance(answer, Register | Symbol):
         return False
     name, seen, ways = answer.name, {pc}, [pc + 1]
@@ -33,18 +35,19 @@ def answer_is_read(program: Program, pc: int) -> bool:
         if at in seen or at >= len(program.sites):
             continue
         seen.add(at)
-        site = program.sites[at]
-        if (_reads(site.instruction, name) and not _goes_on(program, site)) or _leads_away(program, site):
+        site, form = program.sites[at], program.forms[at]
+        guard = site.instruction.guard
+        if (_reads(form, guard, name) and not _goes_on(program, site)) or _leads_away(program, site):
             return True
-        if not _overwrites(site.instruction, name):
+        if guard is not None or not _writes(form, name):
             ways += _following(program, site)
     return False
 
 
-def _reads(node: Instruction, name: str) -> bool:
-    sources = node.operands if node.opcode[0] in {"st", "red", "bar", "barrier"} else node.operands[1:]
-    guarded = node.guard is not None and node.guard.register == name
-    return guarded or any(name in _names(operand) for operand in sources)
+def _reads(form: Bound | None, guard: Guard | None, name: str) -> bool:
+    guarded = guard is not None and guard.register == name
+    read = () if form is None else (form.operands[place.name] for place in form.places.values() if place.read)
+    return guarded or any(name in _names(operand) for operand in read)
 
 
 def _goes_on(program: Program, site: Site) -> bool:
@@ -57,8 +60,8 @@ def _leads_away(program: Program, site: Site) -> bool:
     return word in _AWAY or (word == "ret" and site.function != program.entry.name)
 
 
-def _overwrites(node: Instruction, name: str) -> bool:
-    return node.guard is None and bool(node.operands) and name in _names(node.operands[0])
+def _writes(form: Bound | None, name: str) -> bool:
+    return form is not None and any(name in _names(form.operands[place]) for place in form.written)
 
 
 def _following(program: Program, site: Site) -> Iterator[int]:

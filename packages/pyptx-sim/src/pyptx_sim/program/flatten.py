@@ -19,7 +19,7 @@ from pyptx_ir.syntax.nodes import (
 )
 from pyptx_ir.syntax.operands import Symbol
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.program.constants import parse_literal
+from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.flow import ends_block, is_gate
 from pyptx_sim.program.layout import Region, Shape, SharedRegion, parameter_shape, shape_of
 from pyptx_sim.program.params import params_in_memory

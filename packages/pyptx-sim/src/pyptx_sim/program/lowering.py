@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax.nodes import Alias, Block, Function, Instruction, Module, Target, Variable
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.callgraph import CallGraph
-from pyptx_sim.program.constants import parse_literal
 from pyptx_sim.program.flatten import Flattener, Numbers
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder

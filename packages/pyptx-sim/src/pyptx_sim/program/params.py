@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from pyptx_ir.isa.check import forms_of
 from pyptx_ir.syntax.nodes import Block, Instruction
 from pyptx_ir.syntax.operands import Address, CallList, Immediate, Register, Symbol
 
@@ -59,8 +60,8 @@ def params_in_memory(function: Function) -> frozenset[str]:
 def _keeps_register(opcode: tuple[str, ...], operand: Operand) -> bool:
     if opcode[0] == "call":
         return isinstance(operand, CallList | Symbol)
-    if opcode[0] not in {"ld", "st"} or not isinstance(operand, Address):
+    if opcode[0] not in {"ld", "st"} or not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         return False
+    words = next((words for _, words in forms_of(opcode)), {})
     whole = operand.offset is None or (isinstance(operand.offset, Immediate) and operand.offset.text.strip("-") == "0")
-    scalar = not any(word in {"v2", "v4", "v8"} for word in opcode)
-    return whole and scalar and isinstance(operand.base, Symbol) and any(w.startswith("param") for w in opcode)
+    return whole and "vec" not in words and words.get("ss", "").startswith("param")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.binding import bound
 from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
@@ -17,6 +18,7 @@ from pyptx_sim.program.windows import FIRST_OFFSET
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.scopes import Binding, Placement, Scope
@@ -139,16 +141,17 @@ class Program:
         return {block.first: block.index for block in self.blocks}
 
     @cached_property
-    def written(self) -> frozenset[int]:
-        """The slots of the registers that any instruction may write: what it names first, or a call anywhere.
+    def forms(self) -> tuple[Bound | None, ...]:
+        """Each instruction, by its pc, as its row of the table reads it; None for what is a form of no row."""
+        return tuple([bound(site.instruction, site.scope.declared) for site in self.sites])
 
-        Calls also write the parameters of functions.
-        """
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The slots of the registers that any instruction may write; calls also write the parameters of functions."""
         formal = (each for layout in self.functions.values() for each in layout.parameters)
         slots = {each.slot for each in formal if isinstance(each, RegisterBinding)}
-        for site in self.sites:
-            operands = site.instruction.operands
-            targets = operands if site.instruction.opcode[0] == "call" else operands[:1]
+        for site, form in zip(self.sites, self.forms, strict=True):
+            targets = () if form is None else (form.operands[name] for name in form.written)
             for name in (name for operand in targets for name in _names(operand)):
                 # A video instruction may write a part, `%r1.b0`; any other one a vector as a whole.
                 found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
@@ -159,7 +162,7 @@ class Program:
     @cached_property
     def signals(self) -> tuple[int, ...]:
         """The pcs of the instructions that arrive at mbarriers, or count bytes there."""
-        return tuple(site.pc for site in self.sites if _signals(site.instruction.opcode))
+        return tuple(site.pc for site, form in zip(self.sites, self.forms, strict=True) if _signals(site, form))
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -195,11 +198,11 @@ class Program:
         return f"PTX line {line}, in {site.function}: {self.spell(pc)}"
 
 
-def _signals(opcode: tuple[str, ...]) -> bool:
-    step = step_of(opcode)
+def _signals(site: Site, form: Bound | None) -> bool:
+    step = step_of(site.instruction.opcode)
     if step is None or isinstance(step.signals, bool):
         return step is not None and bool(step.signals)
-    return step.signals in opcode
+    return form is not None and step.signals in form.words.values()
 
 
 def _names(operand: Operand) -> Iterator[str]:

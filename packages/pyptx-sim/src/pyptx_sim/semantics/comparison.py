@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
+from pyptx_sim.numerics.packed import join, split
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import ternary
 from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES, Half
-from pyptx_sim.semantics.numerics.packed import join, split
-from pyptx_sim.semantics.numerics.subnormals import flushed
 from pyptx_sim.types import dtype_of
 
 Compare: TypeAlias = Callable[[Array, Array], Array]

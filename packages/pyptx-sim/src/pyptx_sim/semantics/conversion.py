@@ -12,16 +12,16 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_sim.numerics import casts
+from pyptx_sim.numerics.clamping import rectified, saturated
+from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES
+from pyptx_sim.numerics.minifloats import MINIFLOATS, Minifloat, decode, encode
+from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.packed import join, split
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import binary, unary
 from pyptx_sim.semantics.forms import INTEGER_ROUNDING, ROUNDING, Match, form
-from pyptx_sim.semantics.numerics import casts
-from pyptx_sim.semantics.numerics.clamping import rectified, saturated
-from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES
-from pyptx_sim.semantics.numerics.minifloats import MINIFLOATS, Minifloat, decode, encode
-from pyptx_sim.semantics.numerics.nan import canonical
-from pyptx_sim.semantics.numerics.packed import join, split
-from pyptx_sim.semantics.numerics.subnormals import flushed
 from pyptx_sim.types import dtype_of
 
 Step: TypeAlias = Callable[[Array], Array]

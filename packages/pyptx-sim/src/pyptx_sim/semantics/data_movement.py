@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import ternary, unary
 from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.semantics.numerics.packed import join, split
 from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:

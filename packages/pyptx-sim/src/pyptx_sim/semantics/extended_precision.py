@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.integers import multiply_high
 from pyptx_sim.operation import Array, Compute, Operation
 from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.semantics.numerics.integers import multiply_high
 
 Step: TypeAlias = Callable[..., tuple[Array, Array]]
 

@@ -11,17 +11,17 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics import approximate
+from pyptx_sim.numerics.clamping import saturated
+from pyptx_sim.numerics.double import double
+from pyptx_sim.numerics.extremes import Extreme
+from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.packed import elementwise
+from pyptx_sim.numerics.single import reciprocal, single, single_flushed
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import Unary, binary
 from pyptx_sim.semantics.forms import ROUNDING, Bind, Match, form
-from pyptx_sim.semantics.numerics import approximate
-from pyptx_sim.semantics.numerics.clamping import saturated
-from pyptx_sim.semantics.numerics.double import double
-from pyptx_sim.semantics.numerics.extremes import Extreme
-from pyptx_sim.semantics.numerics.nan import canonical
-from pyptx_sim.semantics.numerics.packed import elementwise
-from pyptx_sim.semantics.numerics.single import reciprocal, single, single_flushed
-from pyptx_sim.semantics.numerics.subnormals import flushed
 
 Core: TypeAlias = Callable[..., Array]
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.program.constants import parse_literal
+from pyptx_sim.literals import parse_literal
 from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.types import is_type
 

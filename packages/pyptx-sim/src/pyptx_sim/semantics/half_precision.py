@@ -11,16 +11,16 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics import approximate
+from pyptx_sim.numerics.clamping import rectified, saturated
+from pyptx_sim.numerics.extremes import Extreme
+from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
+from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
+from pyptx_sim.numerics.packed import elementwise
+from pyptx_sim.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
+from pyptx_sim.numerics.subnormals import has_subnormal
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.forms import Bind, Match, form
-from pyptx_sim.semantics.numerics import approximate
-from pyptx_sim.semantics.numerics.clamping import rectified, saturated
-from pyptx_sim.semantics.numerics.extremes import Extreme
-from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES, Half
-from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
-from pyptx_sim.semantics.numerics.packed import elementwise
-from pyptx_sim.semantics.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
-from pyptx_sim.semantics.numerics.subnormals import has_subnormal
 
 Core: TypeAlias = Callable[..., Array]
 

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.numerics.integers import divide, double_width, multiply_high, remainder
+from pyptx_sim.numerics.packed import elementwise, split
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import Binary, binary, ternary
 from pyptx_sim.semantics.forms import Bind, Match, form
-from pyptx_sim.semantics.numerics.integers import divide, double_width, multiply_high, remainder
-from pyptx_sim.semantics.numerics.packed import elementwise, split
 from pyptx_sim.types import DType, dtype_of
 
 Core: TypeAlias = Callable[..., Array]

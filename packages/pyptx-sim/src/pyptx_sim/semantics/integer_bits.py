@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.numerics.integers import count_ones, top_bit
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import ternary
 from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.semantics.numerics.integers import count_ones, top_bit
 from pyptx_sim.types import dtype_of
 
 U32, U64 = np.uint32, np.uint64

@@ -15,9 +15,7 @@ from pyptx_ir.isa.table.mma import PRODUCTS, Product
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE_PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import SparseProduct
 from pyptx_ir.isa.table.wmma import ROWS as WMMA_ROWS
-from pyptx_sim.operation import Array, Compute, Mask, Operation
-from pyptx_sim.semantics.forms import ROUNDING, Bind, Form, Match, form
-from pyptx_sim.semantics.numerics.dot_products import (
+from pyptx_sim.numerics.dot_products import (
     Sum,
     exact_double,
     exact_float,
@@ -26,11 +24,13 @@ from pyptx_sim.semantics.numerics.dot_products import (
     integer,
     population,
 )
-from pyptx_sim.semantics.numerics.elements import packing, unpacking
-from pyptx_sim.semantics.numerics.factors import WIDEN
-from pyptx_sim.semantics.numerics.recent import Recent
+from pyptx_sim.numerics.elements import packing, unpacking
+from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.recent import Recent
+from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.operation import Array, Compute, Mask, Operation
+from pyptx_sim.semantics.forms import ROUNDING, Bind, Form, Match, form
 from pyptx_sim.semantics.product_grids import batching
-from pyptx_sim.semantics.sparse_factors import selecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.numerics.single import single
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.floating_point import finished
 from pyptx_sim.semantics.forms import ROUNDING, Bind, Match, form
-from pyptx_sim.semantics.numerics.formats import HALVES
-from pyptx_sim.semantics.numerics.single import single
 
 
 def _widening(operation: str, halves: int) -> Bind:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_sim.numerics.elements import packing, unpacking
+from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.recent import Reading, Recent
 from pyptx_sim.operation import Array, Batch
-from pyptx_sim.semantics.numerics.elements import packing, unpacking
-from pyptx_sim.semantics.numerics.factors import WIDEN
-from pyptx_sim.semantics.numerics.recent import Reading, Recent
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Fragment
+    from pyptx_sim.numerics.dot_products import Sum
     from pyptx_sim.semantics.matrix_products import Shares
-    from pyptx_sim.semantics.numerics.dot_products import Sum
 
 _One: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.forms import Bind, Match, form
-from pyptx_sim.semantics.numerics.packed import join, split
 from pyptx_sim.semantics.selectors import is_negated, selector
 
 Core: TypeAlias = Callable[[Array, Array], Array]

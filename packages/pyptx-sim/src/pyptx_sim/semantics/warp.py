@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.extremes import Extreme
+from pyptx_sim.numerics.integers import top_bit
+from pyptx_sim.numerics.nan import canonical
 from pyptx_sim.operation import Array, Mask, Operation
 from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.semantics.numerics.extremes import Extreme
-from pyptx_sim.semantics.numerics.integers import top_bit
-from pyptx_sim.semantics.numerics.nan import canonical
 
 U32 = np.uint32
 _LANES = np.arange(32, dtype=np.int64)

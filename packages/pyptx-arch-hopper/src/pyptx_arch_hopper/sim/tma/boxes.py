@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.maps import FILLS, Record, unpack
-from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
-from pyptx_sim.semantics.numerics.subnormals import flushed
+from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
 # Of each swizzle, the groups of address bits that change: (how many, from which bit, by the bits from which on).

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.machine.memory.atomics import apply
-from pyptx_sim.operation import Array
+from pyptx_sim.extension import AsyncItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.asynchrony.groups import Groups
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.memory.arena import Arena
-    from pyptx_sim.machine.memory.atomics import Update
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.extension import Arena, Array, IntArray, Mask, Update
     from pyptx_sim.types import DType
 
-Convert: TypeAlias = Callable[[Array], Array]
+Convert: TypeAlias = "Callable[[Array], Array]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +38,7 @@ class Elements:
 
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
         """Return the values, converted; those that are not `known` are `fill`."""
-        words = self.arena.data.view(self.dtype)
-        found = words.take(self.index if known is None else self.index[known])
+        found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
             found = convert(found)
         if known is None:
@@ -58,67 +49,61 @@ class Elements:
 
     def store(self, values: Array, update: Update | None) -> None:
         """Set the values, or combine them with what is there."""
-        words = self.arena.data.view(self.dtype)
         if update is None:
-            words[self.index] = values
+            self.arena.put(self.index, values)
         else:
-            apply(words, self.index, update, values, values)
-        if self.arena.initialised is not None:
-            self.arena.initialised.view(self.dtype)[self.index] = self._ones()
+            self.arena.update(self.index, update, values)
 
     def unwritten(self) -> IntArray:
         """Return the offsets of elements of which nothing has written all bytes."""
-        if self.arena.initialised is None:
-            return np.zeros(0, np.int64)
-        known = self.arena.initialised.view(self.dtype)[self.index].tobytes()
-        if known.count(1) == len(known):
-            return np.zeros(0, np.int64)
-        bytes_known = np.frombuffer(known, np.uint8).reshape(-1, self.dtype.itemsize)
-        return self.offsets[~bytes_known.all(axis=1)]
+        blank = self.arena.blank(self.index, self.dtype)
+        return np.zeros(0, np.int64) if blank is None else self.offsets[blank]
 
     def chosen(self, which: Mask) -> Elements:
         """Return some of the elements."""
         return Elements(self.space, self.arena, self.dtype, self.index[which])
 
-    def _ones(self) -> Array:
-        return np.frombuffer(b"\1" * self.dtype.itemsize, self.dtype)
 
+@dataclass(slots=True, kw_only=True)
+class Transfer:
+    """What a copy moves: `source` to each of `targets`.
 
-@dataclass(slots=True)
-class BulkCopy:
-    """One bulk copy: `source` goes to each of `targets`, and each of `barriers` counts `size` bytes.
-
-    `known`: elements of the source that exist; in shared memory `fill` stands for the others, to global memory they are
-    not copied. `number` is the thread's group that it belongs to. `update` combines with what is there, `convert`
-    changes values on their way.
+    `known`: elements of the source that exist. `fills`: `fill` stands for the others; they are not copied otherwise.
+    `update` combines with what is there, `convert` changes values on their way.
     """
 
-    wave: Wave
-    pc: int
-    warp: int
-    lane: int
-    number: int
     source: Elements
     targets: tuple[Elements, ...]
-    barriers: tuple[int, ...]
-    size: int
-    known: Mask | None
     fill: Array
-    update: Update | None
-    group: GroupKind | None
+    fills: bool
+    known: Mask | None = None
+    update: Update | None = None
     convert: Convert | None = None
     values: Array | None = None
-    completed: bool = False
-    item_id: int = 0
 
-    def __len__(self) -> int:
-        """Return 1, or 0 once it has completed."""
-        return 0 if self.completed else 1
+    def read(self) -> Array:
+        """Read the source, unless that has happened."""
+        if self.values is None:
+            self.values = self.source.load(self.known if self.fills else None, self.fill, self.convert)
+        return self.values
 
-    def due(self, groups: Groups, *, reads: bool) -> Mask:
-        """Tell whether its thread has waited for its group."""
-        waited = groups.read if reads else groups.done
-        return np.array([self.number < waited[self.warp, self.lane]])
+    def write(self) -> None:
+        """Write to the targets."""
+        values, known = self.read(), self.known
+        for target in self.targets:
+            if known is None or self.fills:
+                target.store(values, self.update)
+            else:
+                target.chosen(known).store(values[known], self.update)
+
+
+@dataclass(slots=True, kw_only=True)
+class BulkCopy(AsyncItem):
+    """One bulk copy by one thread; each of `barriers` counts `size` bytes."""
+
+    transfer: Transfer
+    barriers: tuple[int, ...]
+    size: int
 
     def signals(self) -> Iterable[int]:
         """Return the mbarriers."""
@@ -126,21 +111,10 @@ class BulkCopy:
 
     def read(self) -> None:
         """Read the source, unless that has happened."""
-        if self.values is None:
-            self.values = self.source.load(self.known if self.barriers else None, self.fill, self.convert)
+        self.transfer.read()
 
-    def complete(self, which: Mask | None) -> None:
+    def move(self) -> None:
         """Write, then count the bytes."""
-        if which is not None and not which.any():
-            return
-        self.read()
-        values, known = self.values, self.known
-        assert values is not None  # noqa: S101 - just read
-        for target in self.targets:
-            if known is None or self.barriers:
-                target.store(values, self.update)
-            else:
-                target.chosen(known).store(values[known], self.update)
-        self.completed = True
+        self.transfer.write()
         for barrier in self.barriers:
-            self.wave.mbarriers.complete(barrier, self.size, self.pc, self.item_id)
+            self.count_bytes(barrier, self.size)

@@ -2,116 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
 from pyptx_arch_hopper.sim.tma.groups import BULK
-from pyptx_arch_hopper.sim.tma.telling import tell_bulk
+from pyptx_arch_hopper.sim.tma.telling import touches
+from pyptx_sim.extension import ASYNC
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper.sim.tma.bulk import Convert, Elements
-    from pyptx_sim.extension import GroupKind
-    from pyptx_sim.machine.memory.atomics import Update
-    from pyptx_sim.machine.memory.spaces import SharedMemory
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array, Mask
+    from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
+    from pyptx_sim.extension import Operands, Reader, Turn
 
 
-def aims(wave: Wave, warp: int, mask: int | None) -> tuple[int, ...]:
-    """Return how far from the place named each of the places lies that a copy goes to: one for each block in `mask`."""
-    if mask is None:
-        return (0,)
-    size = wave.machine.launch.cluster_size
-    stride = cast("SharedMemory", wave.memories["shared"]).stride
-    own = int(wave.rank[warp])
-    return tuple((rank - own) * stride for rank in range(size) if mask >> rank & 1)
+def mask_of(operands: Operands) -> Reader | None:
+    """Return what reads the mask of the blocks to which a multicast goes; None of a copy that is none."""
+    for name, ptx_type in (("cta_mask", "u16"), ("cta_mask_32", "u32")):
+        if name in operands.names:
+            return operands.source(name, ptx_type)
+    return None
 
 
-@dataclass(frozen=True, slots=True)
-class Bulk:
-    """The thread that issues a bulk copy."""
+def aims(turn: Turn, mask: int | None) -> tuple[int, ...]:
+    """Return how far from the place named each of the places lies that a thread's copy goes to."""
+    return (0,) if mask is None else turn.peers(int(turn.warps[0]), mask)
 
-    wave: Wave
-    warp: int
-    lane: int
 
-    def issue(
-        self,
-        source: Elements,
-        targets: tuple[Elements, ...],
-        barriers: tuple[int, ...],
-        size: int,
-        known: Mask | None,
-        fill: Array,
-        update: Update | None,
-        *,
-        map_at: int | None = None,
-        convert: Convert | None = None,
-    ) -> None:
-        """Check what is read, and hand the copy to the engine.
+def issue(
+    turn: Turn, transfer: Transfer, size: int, *, barriers: tuple[int, ...] = (), map_at: int | None = None
+) -> None:
+    """Check what a thread's copy of `size` bytes reads, and hand it to the engine; each of `barriers` counts its bytes.
 
-        `map_at` is where its tensor map lies in global memory, if there; `convert` changes values on their way.
-        """
-        if not targets:
-            return  # a multicast to nobody
-        wave = self.wave
-        if wave.machine.checked:
-            self._check_written(source if known is None else source.chosen(known))
-            self._check_barrier(targets[0], barriers)
-        kind: GroupKind | None = None if barriers else BULK
-        copy = BulkCopy(
-            wave=wave,
-            pc=wave.pc,
-            warp=self.warp,
-            lane=self.lane,
-            number=0 if barriers else self._group(),
-            source=source,
-            targets=targets,
-            barriers=barriers,
-            size=size,
-            known=known,
-            fill=fill,
-            update=update,
-            group=kind,
-            convert=convert,
-        )
-        item_id = wave.engine.issue(copy)
-        if wave.machine.observers.active:
-            tell_bulk(wave, copy, item_id, map_at)
+    `map_at` is where its tensor map lies in global memory, if there.
+    """
+    if not transfer.targets:
+        return  # a multicast to nobody
+    if turn.checked:
+        source, known = transfer.source, transfer.known
+        _check_written(turn, source if known is None else source.chosen(known))
+        _check_barrier(turn, transfer.targets[0], barriers)
+    warps, lanes = turn.threads
+    copy = BulkCopy(
+        wave=turn.wave,
+        pc=turn.pc,
+        warps=warps,
+        lanes=lanes,
+        group=None if barriers else BULK,
+        numbers=np.zeros(1, np.int64) if barriers else turn.join(BULK),
+        transfer=transfer,
+        barriers=barriers,
+        size=size,
+    )
+    turn.issue(copy, touches(copy, map_at) if turn.observed else (), proxy=ASYNC)
 
-    def _group(self) -> int:
-        """Return the number of the thread's group that an operation joins now."""
-        groups = self.wave.groups_of(BULK)
-        groups.note(np.array([self.warp]), np.array([self.lane]), self.wave.pc)
-        return int(groups.open[self.warp, self.lane])
 
-    def _check_barrier(self, target: Elements, barriers: tuple[int, ...]) -> None:
-        """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
-        wave = self.wave
-        stride = wave.machine.shared_stride
-        if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
-            return
-        wave.machine.log.report(
-            "mbarrier-block",
-            f"a bulk copy of {wave.geometry.thread_name(self.warp, self.lane)} goes to one block, and tells "
-            f"{wave.mbarriers.name(barriers[0])} of another",
-            wave.pc,
-            hint="name an mbarrier of the block that the copy writes to",
-        )
+def _name(turn: Turn) -> str:
+    (warps, lanes) = turn.threads
+    return turn.thread_name(int(warps[0]), int(lanes[0]))
 
-    def _check_written(self, source: Elements) -> None:
-        missing = source.unwritten()
-        if not len(missing):
-            return
-        wave = self.wave
-        wave.machine.log.report(
-            "uninitialised-memory",
-            f"a bulk copy of {wave.geometry.thread_name(self.warp, self.lane)} reads {source.space} memory at "
-            f"{wave.memories[source.space].describe_offset(int(missing[0]))}, which nothing has written",
-            wave.pc,
-            hint="write it first; shared memory and fresh outputs hold arbitrary bytes",
-            count=len(missing),
-        )
+
+def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...]) -> None:
+    """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+    stride = turn.wave.shared.stride
+    if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
+        return
+    turn.report(
+        "mbarrier-block",
+        f"a bulk copy of {_name(turn)} goes to one block, and tells {turn.mbarrier_name(barriers[0])} of another",
+        hint="name an mbarrier of the block that the copy writes to",
+    )
+
+
+def _check_written(turn: Turn, source: Elements) -> None:
+    missing = source.unwritten()
+    if not len(missing):
+        return
+    where = turn.memory(source.space).describe_offset(int(missing[0]))
+    turn.report(
+        "uninitialised-memory",
+        f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}, which nothing has written",
+        hint="write it first; shared memory and fresh outputs hold arbitrary bytes",
+        count=len(missing),
+    )

@@ -1,4 +1,4 @@
-"""Tell the observers of bulk copies."""
+"""What bulk copies read and write, for the observers."""
 
 from __future__ import annotations
 
@@ -9,37 +9,31 @@ import numpy as np
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
 from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.tma.maps import SIZE
-from pyptx_sim.extension import ASYNC
-from pyptx_sim.instructions.notify import tell
-from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.observer import Touch
+from pyptx_sim.extension import Touch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.extension import Mask
 
 _PIECE = 16  # bytes: swizzles move nothing smaller, but for one
 _WORD = 4
 
 
-def tell_bulk(wave: Wave, copy: BulkCopy, item_id: int, map_at: int | None = None) -> None:
-    """Tell of a bulk copy; each of its targets has an mbarrier, if any has. `map_at`: its map in global memory."""
-    observers = wave.machine.observers
-    one = np.array([copy.warp])
-    for place in copy.barriers:
-        observers.barrier_used(place, *by_warp(one, np.array([copy.lane])), wave.pc)
-    sides = [(copy.source, False, copy.barriers[0] if copy.barriers else None)]
-    told = copy.barriers or (None,) * len(copy.targets)
-    sides += [(target, True, barrier) for target, barrier in zip(copy.targets, told, strict=True)]
-    atomic = copy.update is not None
-    touches = tuple(
-        _touch(side, copy.known, barrier, writes=writes, atomic=writes and atomic) for side, writes, barrier in sides
-    )
-    touches = tuple(touch for touch in touches if len(touch.offsets))
-    if map_at is not None:
-        touches += (_map_touch(map_at, copy.barriers[0] if copy.barriers else None),)
-    tell(wave, item_id, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=ASYNC)
+def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
+    """Return what a copy touches; each of its targets has an mbarrier, if any has. `map_at`: its map in global memory.
+
+    What it reads is done with when the first mbarrier hears of it.
+    """
+    transfer = copy.transfer
+    first = copy.barriers[0] if copy.barriers else None
+    told = copy.barriers or (None,) * len(transfer.targets)
+    found = [_touch(transfer.source, transfer.known, first, writes=False, atomic=False)]
+    for target, barrier in zip(transfer.targets, told, strict=True):
+        found.append(_touch(target, transfer.known, barrier, writes=True, atomic=transfer.update is not None))
+    found = [touch for touch in found if len(touch.offsets)]
+    return found if map_at is None else [*found, _map_touch(map_at, first)]
 
 
 def _map_touch(at: int, barrier: int | None) -> Touch:

@@ -9,34 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
-from pyptx_arch_hopper.sim.tma.bulk import Elements
-from pyptx_arch_hopper.sim.tma.issue import Bulk, aims
+from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
+from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE
-from pyptx_ir.syntax.operands import Address, TensorAddress, Vector
+from pyptx_ir.syntax.operands import Address, TensorAddress
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.memory.addresses import target
-from pyptx_sim.instructions.memory.atomics import update_of
-from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
-from pyptx_sim.instructions.synchronization.threads import locate, threads_at
-from pyptx_sim.machine.lanes import pick
-from pyptx_sim.machine.memory.access import Access
-from pyptx_sim.machine.memory.atomics import UPDATES
+from pyptx_sim.extension import MBARRIER_BYTES
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.instructions.compiling.registers import Reader
-    from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.scheduling.code import Action
-    from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.extension import AccessKind, Action, IntArray, Mask, Operands, Reader, Turn
 
 _UNSUPPORTED = ("tile::gather4", "tile::scatter4", "im2col::w", "im2col_no_offs::w", "override")
 _IM2COL = frozenset({"im2col", "im2col_no_offs"})
-_MAP = Access("read", SIZE, alignment=ALIGNMENT)
 # Manual: "Tensor-map": where one may lie.
 _MAP_SPACES = frozenset({"param", "const", "global"})
 # Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128 bytes that every box needs.
@@ -49,16 +37,6 @@ _REDUCED = {
     **dict.fromkeys(("inc", "dec"), frozenset({"u32"})),
     **dict.fromkeys(("and", "or", "xor"), _WORDS),
 }
-
-
-class _Given(NamedTuple):
-    """The operands of a tensor copy by what they are."""
-
-    shared: Operand
-    tensor: TensorAddress
-    barrier: Operand | None
-    offsets: Operand | None
-    mask: Operand | None
 
 
 class _Thread(NamedTuple):
@@ -75,148 +53,139 @@ class _Thread(NamedTuple):
 
 def compile_tensor_copy(operands: Operands) -> Action:
     """Issue the copy of a box, or of columns, for each thread."""
-    opcode = operands.opcode
-    word = next((word for word in opcode if word.startswith(_UNSUPPORTED)), None)
+    word = next((word for word in operands.words.values() if word.startswith(_UNSUPPORTED)), None)
     if word is not None:
         raise MissingSemantics(f"the simulator has no semantics for tensor copies with .{word}")
-    return _Boxes(operands, _given(operands)).step
+    return operands.action(_Boxes(operands).execute)
 
 
-def _given(operands: Operands) -> _Given:
-    opcode = operands.opcode
-    first, second, *rest = operands.operands
-    tensor, shared = (first, second) if isinstance(first, TensorAddress) else (second, first)
-    if not isinstance(tensor, TensorAddress):
-        operands.fail("a tensor copy needs a tensor map with coordinates")
-    barrier = rest.pop(0) if "mbarrier::complete_tx::bytes" in opcode else None
-    offsets = rest.pop(0) if "im2col" in opcode else None
-    multicast = any(word.startswith("multicast") for word in opcode)
-    return _Given(shared, tensor, barrier, offsets, rest[0] if multicast else None)
-
-
-def _readers(operands: Operands, given: Operand | None, ptx_type: str) -> list[Reader]:
-    """Return readers of the elements of a vector; of no operand, none."""
-    if given is None:
-        return []
-    elements = given.elements if isinstance(given, Vector) else (given,)
-    return [operands.read(element, ptx_type) for element in elements]
+def _readers(operands: Operands, given: Operand, ptx_type: str) -> list[Reader]:
+    """Return readers of the elements of a vector."""
+    return [operands.read(element, ptx_type) for element in operands.elements(given)]
 
 
 class _Boxes:
     """One instruction that copies between a tensor and shared memory."""
 
-    def __init__(self, operands: Operands, given: _Given) -> None:
-        opcode = operands.opcode
-        place, corner = given.tensor.elements
-        self._map = target(operands, Address(place), "generic")
+    def __init__(self, operands: Operands) -> None:
+        names, box = operands.names, operands.named("box")
+        if not isinstance(box, TensorAddress):
+            operands.fail("a tensor copy needs a tensor map with coordinates")
+        place, corner = box.elements
+        self._map = operands.place(Address(place), "generic")
         self._corner = _readers(operands, corner, "s32")
-        self._offsets = _readers(operands, given.offsets, "u16")
-        self._shared = target(operands, given.shared, "shared")
-        self._barrier = None if given.barrier is None else target(operands, given.barrier, "shared")
-        self._mask = None if given.mask is None else operands.read(given.mask, "u16")
-        self._rank = int(next(word for word in opcode if word[:1].isdigit() and word.endswith("d"))[0])
-        self._operation = next((word for word in opcode if word in UPDATES), None) if opcode[1] == "reduce" else None
-        self._columns = not _IM2COL.isdisjoint(opcode)
+        self._offsets = _readers(operands, operands.named("info"), "u16") if operands.word("im2col") else []
+        self._shared = operands.place("dst" if "dst" in names else "src", "shared")
+        self._barrier = operands.place("mbar", "shared") if "mbar" in names else None
+        self._mask = mask_of(operands)
+        self._rank = int(operands.word("dim")[0])
+        self._operation = operands.word("op")
+        self._columns = any(map(operands.word, _IM2COL))
+        self._updates = {
+            element: operands.update(self._operation, element, "global")
+            for element in (_REDUCED[self._operation] if self._operation else ())
+        }
 
-    def step(self, wave: Wave, lanes: Lanes) -> None:
+    def execute(self, turn: Turn) -> None:
         """Issue a copy for each thread."""
-        spots = self._spots(wave, lanes)
+        spots = self._spots(turn)
         if spots is None:
             return
         sound, shared, barriers = spots
-
-        rows, columns = sound.active
+        at = sound.places
 
         def values(read: Reader) -> list[int]:
-            found: list[int] = pick(read(wave, lanes), rows, columns).tolist()
+            found: list[int] = turn.read(read)[at].tolist()
             return found
 
         def tuples(readers: list[Reader]) -> Iterable[tuple[int, ...]]:
             return zip(*map(values, readers), strict=True) if readers else repeat(())
 
-        maps = self._maps(wave, sound)
-        places = zip(rows.tolist(), columns.tolist(), sound.warps(rows).tolist(), strict=True)
+        maps = self._maps(sound)
         threads = zip(
-            places,
+            sound.by_thread(),
+            zip(*(part.tolist() for part in at), strict=True),
             tuples(self._corner),
             tuples(self._offsets),
-            shared[rows, columns].tolist(),
-            repeat(None) if barriers is None else barriers[rows, columns].tolist(),
+            shared[at].tolist(),
+            repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._mask is None else values(self._mask),
             strict=False,  # what threads do not give has no end
         )
-        for (row, lane, warp), corner, offsets, at, barrier, mask in threads:
-            found = maps.get((row, lane))
+        for one, place, *given in threads:
+            found = maps.get(place)
             if found is not None:
-                self._issue(Bulk(wave, warp, lane), _Thread(*found, corner, offsets, at, barrier, mask))
+                self._issue(one, _Thread(*found, *given))
 
-    def _spots(self, wave: Wave, lanes: Lanes) -> tuple[Lanes, IntArray, IntArray | None] | None:
+    def _spots(self, turn: Turn) -> tuple[Turn, IntArray, IntArray | None] | None:
         """Return the lanes whose addresses are sound, and these addresses in shared memory."""
-        access = Access("write" if self._barrier is not None else "read", 1, alignment=_BOX_ALIGNMENT)
-        shared = locate(wave, lanes, self._shared, access, "shared")
-        sound = lanes.narrowed(shared >= 0)
+        kind: AccessKind = "write" if self._barrier is not None else "read"
+        shared = turn.offsets(self._shared, 1, kind, alignment=_BOX_ALIGNMENT)
+        sound = turn.narrowed(shared >= 0)
         barriers = None
         if sound is not None and self._barrier is not None:
-            barriers = locate(wave, sound, self._barrier, ACCESS, "shared")
+            barriers = sound.offsets(self._barrier, MBARRIER_BYTES, "atomic")
             sound = sound.narrowed(barriers >= 0)
         return None if sound is None else (sound, shared, barriers)
 
-    def _maps(self, wave: Wave, lanes: Lanes) -> dict[tuple[int, int], tuple[bytes, int | None]]:
+    def _maps(self, turn: Turn) -> dict[tuple[int, int], tuple[bytes, int | None]]:
         """Return the bytes of each thread's tensor map, and where it lies if in global memory."""
         maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
-        for memory, part, addresses in self._map(wave, lanes):
-            if memory.space not in _MAP_SPACES:
-                where = f"the tensor map lies in {memory.space} memory"
-                _misuse(wave, where, "it must lie in global memory, among the parameters, or in constant memory")
+        for part, memory, addresses in turn.by_memory(self._map):
+            if memory not in _MAP_SPACES:
+                where = f"the tensor map lies in {memory} memory"
+                _misuse(part, where, "it must lie in global memory, among the parameters, or in constant memory")
                 continue
-            threads = threads_at(wave, part, memory, addresses, _MAP)
-            if threads is None:
+            found = part.located(memory, addresses, SIZE, alignment=ALIGNMENT)
+            if found is None:
                 continue
+            some, offsets = found
+            arena = part.memory(memory).arena
             known: dict[int, tuple[bytes, int | None]] = {}
-            for row, lane, offset in zip(
-                threads.positions.tolist(), threads.columns.tolist(), threads.offsets.tolist(), strict=True
-            ):
+            for row, lane, offset in zip(*(each.tolist() for each in (*some.places, offsets)), strict=True):
                 if offset not in known:
-                    data = memory.arena.data[offset : offset + SIZE].tobytes()
-                    known[offset] = (data, offset if memory.space == "global" else None)
+                    known[offset] = arena.bytes_at(offset, SIZE), offset if memory == "global" else None
                 maps[row, lane] = known[offset]
         return maps
 
-    def _issue(self, bulk: Bulk, thread: _Thread) -> None:
-        wave = bulk.wave
-        described = self._descriptor(wave, thread)
+    def _issue(self, turn: Turn, thread: _Thread) -> None:
+        described = self._descriptor(turn, thread)
         if described is None:
             return
-        unit = described.itemsize if self._operation is not None else described.unit(thread.corner)
-        tensor, inside = _tensor(wave, described, thread, unit)
+        unit = described.itemsize if self._operation else described.unit(thread.corner)
+        tensor, inside = _tensor(turn, described, thread, unit)
         if tensor is None:
             return
-        box = _box(wave, described, thread.shared, unit)
+        box = _box(turn, described, thread.shared, unit)
         if box is None:
             return
         known = None if inside is None or inside.all() else inside
         fill = described.fill(unit)
         if thread.barrier is None:
-            if self._operation is not None:
+            update = self._updates.get(described.map.type)
+            if update is not None:
                 dtype = dtype_of(described.map.type)
                 box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
-            update = None if self._operation is None else update_of(self._operation, described.map.type, "global")
-            bulk.issue(box, (tensor,), (), described.bytes, known, fill, update, map_at=thread.map_at)
+            transfer = Transfer(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
+            issue(turn, transfer, described.bytes, map_at=thread.map_at)
             return
-        shifts = aims(wave, bulk.warp, thread.mask)
-        targets = tuple(replace(box, index=box.index + shift // unit) if shift else box for shift in shifts)
+        shifts = aims(turn, thread.mask)
+        transfer = Transfer(
+            source=tensor,
+            targets=tuple(replace(box, index=box.index + shift // unit) if shift else box for shift in shifts),
+            fill=fill,
+            fills=True,
+            known=known,
+            convert=described.rounded if described.rounds else None,
+        )
         barriers = tuple(thread.barrier + shift for shift in shifts)
-        convert = described.rounded if described.rounds else None
-        bulk.issue(
-            tensor, targets, barriers, described.bytes, known, fill, None, map_at=thread.map_at,
-            convert=convert,
-        )  # fmt: skip
+        issue(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at)
 
-    def _descriptor(self, wave: Wave, thread: _Thread) -> Descriptor | None:
+    def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
         """Return the thread's map, unless it is not what the instruction needs."""
         found = decode(thread.map)
         if not isinstance(found, Descriptor):
-            _misuse(wave, f"{found[0]} lies where .{self._rank}d needs one", found[1])
+            _misuse(turn, f"{found[0]} lies where .{self._rank}d needs one", found[1])
             return None
         record = found.map
         wrong: tuple[str, str] | None = None
@@ -227,25 +196,25 @@ class _Boxes:
             wrong = (f"a tensor map of {mode} mode", "encode the map for the mode of the instruction")
         if wrong is not None:
             mode = " in im2col mode" if self._columns else ""
-            _misuse(wave, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
+            _misuse(turn, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
             return None
-        if self._operation is not None and record.type not in _REDUCED[self._operation]:
-            _misuse(wave, f"no reduction by .{self._operation} is for a tensor of .{record.type}",
+        if self._operation and record.type not in _REDUCED[self._operation]:
+            _misuse(turn, f"no reduction by .{self._operation} is for a tensor of .{record.type}",
                     f"it is for {', '.join(sorted(_REDUCED[self._operation]))}")  # fmt: skip
             return None
         misplaced = found.misplaced(thread.corner)
         if misplaced is not None:
-            _misuse(wave, *misplaced)
+            _misuse(turn, *misplaced)
         return found if misplaced is None else None
 
 
-def _misuse(wave: Wave, message: str, hint: str) -> None:
-    wave.mbarriers.misuse("tensor-map", message, wave.pc, hint)
+def _misuse(turn: Turn, message: str, hint: str) -> None:
+    turn.misuse("tensor-map", message, hint)
 
 
-def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
+def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
     """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
-    memory = wave.memories["global"]
+    memory = turn.memory("global")
     origin = described.origin(thread.corner)
     if origin is not None and memory.holds(origin, origin + described.span):
         return Elements("global", memory.arena, dtype_of_unit(step), described.pattern(step) + origin // step), None
@@ -255,10 +224,9 @@ def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tu
         outside = memory.outside(sound, step)
         if outside.any():
             first = int(sound[int(outside.argmax())])
-            wave.mbarriers.misuse(
+            turn.misuse(
                 "out-of-bounds",
                 f"a tensor copy touches {memory.describe(first)}",
-                wave.pc,
                 "the tensor map's shape and strides do not fit the tensor",
             )
             return None, inside
@@ -266,16 +234,14 @@ def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tu
     return Elements("global", memory.arena, dtype_of_unit(step), index), inside
 
 
-def _box(wave: Wave, described: Descriptor, shared: int, step: int) -> Elements | None:
+def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements | None:
     """Return each `step` bytes of a copy in shared memory."""
-    memory = wave.memories["shared"]
-    stride = wave.machine.shared_stride
-    start, base = shared % stride, shared - shared % stride
-    if start + described.bytes > wave.machine.shared_end:
-        wave.mbarriers.misuse(
+    memory = turn.wave.shared
+    start, base = shared % memory.stride, shared - shared % memory.stride
+    if start + described.bytes > memory.end:
+        turn.misuse(
             "out-of-bounds",
             f"a box of {described.bytes} bytes at {memory.describe_offset(shared)} ends past the shared memory",
-            wave.pc,
             "give the box as much shared memory as it has bytes",
         )
         return None

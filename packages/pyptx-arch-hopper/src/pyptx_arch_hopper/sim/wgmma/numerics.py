@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.fragments import BITS
-from pyptx_sim.semantics.numerics.dot_products import Sum, exact_float, fast_float, integer, population
-from pyptx_sim.semantics.sparse_factors import Select, selecting
+from pyptx_sim.numerics.dot_products import Sum, exact_float, fast_float, integer, population
+from pyptx_sim.numerics.sparse_factors import Select, selecting
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct

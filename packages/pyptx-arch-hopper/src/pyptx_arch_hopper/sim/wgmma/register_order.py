@@ -15,8 +15,8 @@ from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.extension import IntArray, Turn, Wave
+
 
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "register-before-wait"
@@ -37,7 +37,7 @@ class RegisterOrder:
         """Watch the registers with these slots and names."""
         self._wave = wave
         self._names = tuple(registers.values())
-        self.rows = {slot: row for row, slot in enumerate(registers)}
+        self._rows = {slot: row for row, slot in enumerate(registers)}
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -56,44 +56,49 @@ class RegisterOrder:
         self._used.add(use)
         return not seen
 
-    def fence(self, lanes: Lanes) -> None:
+    def fence(self, turn: Turn) -> None:
         """Note a fence."""
         self._now += 1
-        self._fenced[lanes.active_rows()] = self._now
+        self._fenced[turn.warps] = self._now
 
-    def touch(self, slots: Iterable[int], lanes: Lanes) -> None:
+    def touch(self, slots: Iterable[int], turn: Turn) -> None:
         """Judge ordinary accesses to registers, by their slots, and note them."""
-        rows = np.array([self.rows[slot] for slot in slots], np.int64)
-        warps = lanes.active_rows()
+        rows, warps = self._of(slots), turn.warps
         at = np.ix_(rows, warps)
         busy = self._group[at] > self._done(warps)
         if busy.any():
-            self._report(WAIT_RULE, "touches {}, which a product uses, before it has waited for it", _WAIT_HINT,
+            self._report(turn, WAIT_RULE, "touches {}, which a product uses, before it has waited for it", _WAIT_HINT,
                          (rows, warps), busy, self._issued_at)  # fmt: skip
         self._touched[at] = self._now
-        self._touched_at[at] = self._wave.pc
+        self._touched_at[at] = turn.pc
 
-    def issue(self, sums: IntArray, factors: IntArray, warps: IntArray, numbers: IntArray, shape: int) -> None:
-        """Judge products that add to the registers `sums` and read `factors`, and note them; `numbers` per warp."""
-        self._judge_fence(np.concatenate([sums, factors]), warps)
-        self._judge_use(sums, warps, _ADDS, shape)
+    def _of(self, slots: Iterable[int]) -> IntArray:
+        return np.array([self._rows[slot] for slot in slots], np.int64)
+
+    def issue(
+        self, turn: Turn, slots: tuple[Iterable[int], Iterable[int]], warps: IntArray, numbers: IntArray, shape: int
+    ) -> None:
+        """Judge products that add to some registers and read others, and note them; `numbers` per warp."""
+        sums, factors = map(self._of, slots)
+        self._judge_fence(turn, np.concatenate([sums, factors]), warps)
+        self._judge_use(turn, sums, warps, _ADDS, shape)
         if len(factors):
-            self._judge_use(factors, warps, _READS, shape)
+            self._judge_use(turn, factors, warps, _READS, shape)
         for rows, use in ((sums, _ADDS), (factors, _READS)):
             at = np.ix_(rows, warps)
             self._group[at] = numbers + 1
-            self._issued_at[at] = self._wave.pc
+            self._issued_at[at] = turn.pc
             self._shape[at] = shape
             self._use[at] = use
 
-    def _judge_fence(self, rows: IntArray, warps: IntArray) -> None:
+    def _judge_fence(self, turn: Turn, rows: IntArray, warps: IntArray) -> None:
         at = np.ix_(rows, warps)
         late = (self._touched[at] >= self._fenced[warps]) | (self._fenced[warps] == 0)
         if late.any():
-            self._report(FENCE_RULE, "issues a product with {}, and no wgmma.fence orders earlier accesses before it",
-                         _FENCE_HINT, (rows, warps), late, self._touched_at)  # fmt: skip
+            what = "issues a product with {}, and no wgmma.fence orders earlier accesses before it"
+            self._report(turn, FENCE_RULE, what, _FENCE_HINT, (rows, warps), late, self._touched_at)
 
-    def _judge_use(self, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
+    def _judge_use(self, turn: Turn, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
         at = np.ix_(rows, warps)
         busy = self._group[at] > self._done(warps)
         if not busy.any():
@@ -103,7 +108,7 @@ class RegisterOrder:
             fine &= self._shape[at] == shape
         busy &= ~fine
         if busy.any():
-            self._report(WAIT_RULE, "issues a product with {}, which another one still uses in another way",
+            self._report(turn, WAIT_RULE, "issues a product with {}, which another one still uses in another way",
                          _WAIT_HINT, (rows, warps), busy, self._issued_at)  # fmt: skip
 
     def _done(self, warps: IntArray) -> IntArray:
@@ -112,6 +117,7 @@ class RegisterOrder:
 
     def _report(
         self,
+        turn: Turn,
         rule: str,
         message: str,
         hint: str,
@@ -122,10 +128,10 @@ class RegisterOrder:
         row, column = (int(part[0]) for part in np.nonzero(bad))
         register, warp = int(at[0][row]), int(at[1][column])
         wave = self._wave
-        wave.machine.log.report(
+        wave.report(
             rule,
             f"{wave.geometry.warp_name(warp)} {message.format(self._names[register])}",
-            wave.pc,
+            turn.pc,
             other_pc=int(others[register, warp]) or None,
             hint=hint,
             count=int(np.count_nonzero(bad)),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 # What `.shared` and its kin among the words of an opcode say about the variables that it can reach.
-_SPACES: dict[str, str] = {
+SPACES: dict[str, str] = {
     "global": "global",
     "const": "const",
     "local": "local",
@@ -86,14 +86,14 @@ def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
         return _mismatch_address(argument, shape, use)
     if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
         return Mismatch("a .param variable, not a register with its address", ADDRESS_SPACE)
-    named = any(word in _SPACES for word in use.filled.values())
+    named = any(word in SPACES for word in use.filled.values())
     spaces = _spaces(argument, use) if named else _GENERIC
     return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), spaces)
 
 
 def spaces_named(use: Use) -> frozenset[str]:
     """Return the space that the opcode names, if it names exactly one."""
-    words = {_SPACES[word] for word in use.filled.values() if word in _SPACES}
+    words = {SPACES[word] for word in use.filled.values() if word in SPACES}
     return frozenset(words) if len(words) == 1 else frozenset[str]()
 
 

@@ -56,6 +56,7 @@ KINDS = (
         _mismatch_movable,
         _register,
         _limits,
+        types=lambda argument, use: (use.word(argument),),
     ),
     Kind(
         "variable",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Slots: TypeAlias = "dict[str, tuple[str, ...]]"
-Operation: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[int, int], tuple[str, ...]]"
+Operation: TypeAlias = "tuple[tuple[str, ...], str, tuple[str, ...], tuple[int, int], tuple[str, ...]]"
 
 SPACES = ("global", "shared", "shared::cta", "shared::cluster")
 ORDERS = {"atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release")}
@@ -28,26 +28,26 @@ GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
 PLACES = (("{.space}", {"space": SPACES}, "", "", OPERANDS), ("{.global}", HINT, ".hint", ", policy", GLOBAL))
 
-# Operations (more than one are a slot), types, PTX version, targets: as atom and red have them.
+# Operations, a word behind them, types, PTX version, targets: as atom and red have them.
 OPERATIONS = (
-    (("and", "or", "xor"), ("b32",), ptx(1, 1), ()),
-    (("and", "or", "xor"), ("b64",), ptx(3, 1), ()),
-    (("add",), ("u32", "s32"), ptx(1, 1), ()),
-    (("add",), ("u64",), ptx(1, 2), ()),
-    (("add",), ("f32",), ptx(2, 0), ()),
-    (("add",), ("f64",), ptx(5, 0), ("sm_60",)),
-    (("inc", "dec"), ("u32",), ptx(1, 1), ()),
-    (("min", "max"), ("u32", "s32"), ptx(1, 1), ()),
-    (("min", "max"), ("u64", "s64"), ptx(3, 1), ()),
-    (("add.noftz",), ("f16x2",), ptx(6, 2), ("sm_60",)),
-    (("add.noftz",), ("f16",), ptx(6, 3), ("sm_70",)),
-    (("add.noftz",), ("bf16", "bf16x2"), ptx(7, 8), ("sm_90",)),
-    (("add.noftz",), ("f32",), ptx(9, 4), ("sm_90",)),
+    (("and", "or", "xor"), "", ("b32",), ptx(1, 1), ()),
+    (("and", "or", "xor"), "", ("b64",), ptx(3, 1), ()),
+    (("add",), "", ("u32", "s32"), ptx(1, 1), ()),
+    (("add",), "", ("u64",), ptx(1, 2), ()),
+    (("add",), "", ("f32",), ptx(2, 0), ()),
+    (("add",), "", ("f64",), ptx(5, 0), ("sm_60",)),
+    (("inc", "dec"), "", ("u32",), ptx(1, 1), ()),
+    (("min", "max"), "", ("u32", "s32"), ptx(1, 1), ()),
+    (("min", "max"), "", ("u64", "s64"), ptx(3, 1), ()),
+    (("add",), ".noftz", ("f16x2",), ptx(6, 2), ("sm_60",)),
+    (("add",), ".noftz", ("f16",), ptx(6, 3), ("sm_70",)),
+    (("add",), ".noftz", ("bf16", "bf16x2"), ptx(7, 8), ("sm_90",)),
+    (("add",), ".noftz", ("f32",), ptx(9, 4), ("sm_90",)),
 )
 EXCHANGES = (
-    (("exch",), ("b32",), ptx(1, 1), ()),
-    (("exch",), ("b64",), ptx(1, 2), ()),
-    (("exch",), ("b128",), ptx(8, 3), ("sm_90",)),
+    (("exch",), "", ("b32",), ptx(1, 1), ()),
+    (("exch",), "", ("b64",), ptx(1, 2), ()),
+    (("exch",), "", ("b128",), ptx(8, 3), ("sm_90",)),
 )
 SWAPS = (
     (("b32",), ptx(1, 1), ()),
@@ -55,12 +55,12 @@ SWAPS = (
     (("b16",), ptx(6, 3), ("sm_70",)),
     (("b128",), ptx(8, 3), ("sm_90",)),
 )
-# Operation, vector lengths, types, PTX version.
+# Operations, a word behind them, vector lengths, types, PTX version.
 VECTORS = (
-    ("add", ("v2", "v4"), ("f32",), ptx(8, 1)),
-    ("add.noftz", ("v2", "v4"), ("f32",), ptx(9, 4)),
-    ("op.noftz", ("v2", "v4", "v8"), ("f16", "bf16"), ptx(8, 1)),
-    ("op.noftz", ("v2", "v4"), ("f16x2", "bf16x2"), ptx(8, 1)),
+    (("add",), "", ("v2", "v4"), ("f32",), ptx(8, 1)),
+    (("add",), ".noftz", ("v2", "v4"), ("f32",), ptx(9, 4)),
+    (("add", "min", "max"), ".noftz", ("v2", "v4", "v8"), ("f16", "bf16"), ptx(8, 1)),
+    (("add", "min", "max"), ".noftz", ("v2", "v4"), ("f16x2", "bf16x2"), ptx(8, 1)),
 )
 
 
@@ -68,18 +68,17 @@ def _scopes(types: tuple[str, ...], since: tuple[int, int]) -> tuple[tuple[str, 
     """Return spellings of the scope, with slot and version: 128 bits came to .sys later."""
     if "b128" not in types:
         return (("{.scope}", {"scope": SCOPES}, since),)
-    return ("{.scope}", {"scope": SCOPES[:-1]}, since), (".sys", {}, ptx(8, 4))
+    return ("{.scope}", {"scope": SCOPES[:-1]}, since), (".scope", {"scope": SCOPES[-1:]}, ptx(8, 4))
 
 
 def _atomic(name: str, operations: Iterable[Operation]) -> Iterator[InstructionRow]:
     """Yield the forms of atom or red on one value, in any space, and with a cache policy."""
     result, access = ("d, ", "wxr") if name == "atom" else ("", "xr")
-    for names, types, since, targets in operations:
-        operation = names[0] if len(names) == 1 else "op"
+    for names, behind, types, since, targets in operations:
         for scope, scopes, scoped_since in _scopes(types, since):
             for space, spaces, hint, policy, kinds in PLACES:
                 yield row(
-                    f"{name}{{.sem}}{scope}{space}.{operation}{hint}.type {result}[a], b{policy}",
+                    f"{name}{{.sem}}{scope}{space}.op{behind}{hint}.type {result}[a], b{policy}",
                     operands=kinds,
                     access=access + ("r" if policy else ""),
                     since=scoped_since,
@@ -87,7 +86,7 @@ def _atomic(name: str, operations: Iterable[Operation]) -> Iterator[InstructionR
                     manual=name,
                     sem=ORDERS[name],
                     type=types,
-                    slots={**scopes, **spaces, **({"op": names} if operation == "op" else {})},
+                    slots={**scopes, **spaces, "op": names},
                 )
 
 
@@ -96,7 +95,7 @@ def _swap() -> Iterator[InstructionRow]:
     for types, since, targets in SWAPS:
         for scope, scopes, scoped_since in _scopes(types, since):
             yield row(
-                f"atom{{.sem}}{scope}{{.space}}.cas.type d, [a], b, c",
+                f"atom{{.sem}}{scope}{{.space}}.op.type d, [a], b, c",
                 operands=OPERANDS,
                 access="wxrr",
                 since=scoped_since,
@@ -104,6 +103,7 @@ def _swap() -> Iterator[InstructionRow]:
                 manual="atom",
                 sem=ORDERS["atom"],
                 space=SPACES,
+                op=("cas",),
                 type=types,
                 slots=scopes,
             )
@@ -112,10 +112,9 @@ def _swap() -> Iterator[InstructionRow]:
 def _vector(name: str) -> Iterator[InstructionRow]:
     """Yield the forms of atom or red on several values side by side."""
     result, access = ("d, ", "wxrr") if name == "atom" else ("", "xrr")
-    for operation, lengths, types, since in VECTORS:
-        operations: Slots = {"op": ("add", "min", "max")} if operation.startswith("op") else {}
+    for names, behind, lengths, types, since in VECTORS:
         yield row(
-            f"{name}{{.sem}}{{.scope}}{{.global}}.{operation}{{.hint}}.vec.type {result}[a], b{{, policy}}",
+            f"{name}{{.sem}}{{.scope}}{{.global}}.op{behind}{{.hint}}.vec.type {result}[a], b{{, policy}}",
             operands={**GLOBAL, "d": "vec(type) or _", "b": "vec(type)"},
             access=access,
             since=since,
@@ -125,7 +124,8 @@ def _vector(name: str) -> Iterator[InstructionRow]:
             scope=SCOPES,
             vec=lengths,
             type=types,
-            slots={**operations, **HINT},
+            op=names,
+            slots=HINT,
         )
 
 

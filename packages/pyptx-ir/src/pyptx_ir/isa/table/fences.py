@@ -20,19 +20,35 @@ SUMMARIES = {
 ROWS = summarised(
     SUMMARIES,
     row("membar.level", level=("cta", "gl"), since=ptx(1, 4), manual="membar"),
-    row("membar.sys", since=ptx(2, 0), manual="membar"),
+    row("membar.level", level=("sys",), since=ptx(2, 0), manual="membar"),
     row("fence{.sem}.scope", sem=("sc", "acq_rel"), scope=SCOPES, since=ptx(6, 0), targets=("sm_70",), manual="fence"),
     row(
         "fence.sem.scope", sem=("acquire", "release"), scope=SCOPES, since=ptx(8, 6), targets=("sm_90",), manual="fence"
     ),
     row(
-        "fence.acquire.sync_restrict::shared::cluster.cluster",
+        "fence.sem.sync_restrict::shared::cluster.scope",
+        sem=("acquire",),
+        scope=("cluster",),
         since=ptx(8, 6),
         targets=("sm_90",),
         manual="fence",
     ),
-    row("fence.release.sync_restrict::shared::cta.cluster", since=ptx(8, 6), targets=("sm_90",), manual="fence"),
-    row("fence.alias.sync_restrict::read.release.sys", since=ptx(9, 5), targets=("sm_90",), manual="fence"),
+    row(
+        "fence.sem.sync_restrict::shared::cta.scope",
+        sem=("release",),
+        scope=("cluster",),
+        since=ptx(8, 6),
+        targets=("sm_90",),
+        manual="fence",
+    ),
+    row(
+        "fence.alias.sync_restrict::read.sem.scope",
+        sem=("release",),
+        scope=("sys",),
+        since=ptx(9, 5),
+        targets=("sm_90",),
+        manual="fence",
+    ),
     row(
         "fence.proxy.alias",
         leading=True,

@@ -19,22 +19,22 @@ UNPACKED = ("b6x16_p32", "b4x16_p64")
 
 
 def _load(
+    shape: str,
     words: str,
     counts: Mapping[str, int],
     since: tuple[int, int],
     targets: Sequence[str],
     **slots: Sequence[str],
 ) -> InstructionRow:
-    """Return a form of ldmatrix; `words` follow `.num`, with `{.ss}` among them."""
-    shape, tail = words.split(".num", 1)
+    """Return a form of ldmatrix; `words` follow its number."""
     return row(
-        f"ldmatrix.sync.aligned.{shape}.num{tail} d, [a]",
+        f"ldmatrix.sync.aligned.shape.num{words} d, [a]",
         lengths={"num": tuple(counts.values())},
         operands={"d": "fragment(num b32)"},
         since=since,
         targets=targets,
         manual="ldmatrix",
-        slots={"num": tuple(counts), "ss": SHARED, **slots},
+        slots={"shape": (shape,), "num": tuple(counts), "ss": SHARED, **slots},
     )
 
 
@@ -47,11 +47,11 @@ SUMMARIES = {
 
 ROWS = summarised(
     SUMMARIES,
-    _load("m8n8.num{.trans}{.ss}.b16", SINGLE, ptx(6, 5), ("sm_75",)),
-    _load("m16n16.num.trans{.ss}.b8", DOUBLE, BYTES_SINCE, BYTES_ON),
-    _load("m16n16.num.trans{.ss}.b8x16.source", DOUBLE, BYTES_SINCE, BYTES_ON, source=UNPACKED),
-    _load("m8n16.num{.ss}.b8x16.source", SINGLE, BYTES_SINCE, BYTES_ON, source=UNPACKED),
-    _load("m8n16.num{.ss}.s8.s4", SINGLE, ptx(9, 4), ("sm_90a", *BYTES_ON)),
+    _load("m8n8", "{.trans}{.ss}.type", SINGLE, ptx(6, 5), ("sm_75",), type=("b16",)),
+    _load("m16n16", ".trans{.ss}.type", DOUBLE, BYTES_SINCE, BYTES_ON, type=("b8",)),
+    _load("m16n16", ".trans{.ss}.type.source", DOUBLE, BYTES_SINCE, BYTES_ON, type=("b8x16",), source=UNPACKED),
+    _load("m8n16", "{.ss}.type.source", SINGLE, BYTES_SINCE, BYTES_ON, type=("b8x16",), source=UNPACKED),
+    _load("m8n16", "{.ss}.type.source", SINGLE, ptx(9, 4), ("sm_90a", *BYTES_ON), type=("s8",), source=("s4",)),
     row(
         "movmatrix.sync.aligned.m8n8.trans.b16 d, a",
         operands={"d": "b32", "a": "register(b32)"},

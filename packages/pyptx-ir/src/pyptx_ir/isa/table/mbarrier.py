@@ -34,39 +34,50 @@ OPERANDS = {
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}
 
-# Words behind arrive or arrive_drop, operands, PTX version, targets.
+RELEASE, RELAXED, ACQUIRE = ("release",), ("relaxed",), ("acquire",)
+ARRIVING, WAITING = (*RELEASE, *RELAXED), (*ACQUIRE, *RELAXED)
+
+# Words behind arrive or arrive_drop, memory orders, operands, PTX version, targets.
 ARRIVALS = (
     # At an object of the own block:
-    ("{.ss}", "state, [addr]", ptx(7, 0), AMPERE),
-    (".noComplete{.ss}", "state, [addr], count", ptx(7, 0), AMPERE),
-    ("{.ss}", "state, [addr], count", ptx(7, 8), HOPPER),
-    (".release.scope{.ss}", "state, [addr]", ptx(8, 0), AMPERE),
-    (".release.scope{.ss}", "state, [addr], count", ptx(8, 0), HOPPER),
-    (".relaxed.scope{.ss}", "state, [addr]{, count}", ptx(8, 6), HOPPER),
-    (".noComplete.release.cta{.ss}", "state, [addr], count", ptx(8, 0), AMPERE),
-    (".expect_tx{.release.scope}{.ss}", "state, [addr], tx_count", ptx(8, 0), HOPPER),
-    (".expect_tx.relaxed.scope{.ss}", "state, [addr], tx_count", ptx(8, 6), HOPPER),
+    ("{.ss}", (), "state, [addr]", ptx(7, 0), AMPERE),
+    (".noComplete{.ss}", (), "state, [addr], count", ptx(7, 0), AMPERE),
+    ("{.ss}", (), "state, [addr], count", ptx(7, 8), HOPPER),
+    (".sem.scope{.ss}", RELEASE, "state, [addr]", ptx(8, 0), AMPERE),
+    (".sem.scope{.ss}", RELEASE, "state, [addr], count", ptx(8, 0), HOPPER),
+    (".sem.scope{.ss}", RELAXED, "state, [addr]{, count}", ptx(8, 6), HOPPER),
+    (".noComplete.sem.cta{.ss}", RELEASE, "state, [addr], count", ptx(8, 0), AMPERE),
+    (".expect_tx{.sem.scope}{.ss}", RELEASE, "state, [addr], tx_count", ptx(8, 0), HOPPER),
+    (".expect_tx.sem.scope{.ss}", RELAXED, "state, [addr], tx_count", ptx(8, 6), HOPPER),
     # At one that may lie in another block of the cluster, which returns no state:
-    ("{.release.scope}.shared::cluster", "_, [addr]{, count}", ptx(8, 0), HOPPER),
-    (".relaxed.scope.shared::cluster", "_, [addr]{, count}", ptx(8, 6), HOPPER),
-    (".expect_tx{.release.scope}.shared::cluster", "_, [addr], tx_count", ptx(8, 0), HOPPER),
-    (".expect_tx.relaxed.scope.shared::cluster", "_, [addr], tx_count", ptx(8, 6), HOPPER),
+    ("{.sem.scope}.shared::cluster", RELEASE, "_, [addr]{, count}", ptx(8, 0), HOPPER),
+    (".sem.scope.shared::cluster", RELAXED, "_, [addr]{, count}", ptx(8, 6), HOPPER),
+    (".expect_tx{.sem.scope}.shared::cluster", RELEASE, "_, [addr], tx_count", ptx(8, 0), HOPPER),
+    (".expect_tx.sem.scope.shared::cluster", RELAXED, "_, [addr], tx_count", ptx(8, 6), HOPPER),
     # At those at the same place in several blocks:
-    ("{.sem.scope}{.shared::cluster}.multicast::cluster::32b", "_, [addr]{, count}, cta_mask", ptx(9, 4), MULTICAST),
+    (
+        "{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
+        ARRIVING,
+        "_, [addr]{, count}, cta_mask",
+        ptx(9, 4),
+        MULTICAST,
+    ),
     (
         ".expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
+        ARRIVING,
         "_, [addr], tx_count, cta_mask",
         ptx(9, 4),
         MULTICAST,
     ),
 )
-# Words behind test_wait, try_wait and their .parity forms, results, PTX version (or that of the name), targets.
+# Words behind test_wait, try_wait and their .parity forms, memory orders, results, PTX version (or that of the
+# name), targets.
 WAITS = (
-    ("{.ss}", "p", ptx(7, 0), AMPERE),
-    (".acquire.scope{.ss}", "p", ptx(8, 0), AMPERE),
-    (".relaxed.scope{.ss}", "p", ptx(8, 6), HOPPER),
-    (".phase_type::primary{.sem.scope}{.ss}", "p{|q}", ptx(9, 3), HOPPER),
-    (".phase_type::primary{.sem.scope}{.ss}", "p{|q}, report", ptx(9, 3), HOPPER),
+    ("{.ss}", (), "p", ptx(7, 0), AMPERE),
+    (".sem.scope{.ss}", ACQUIRE, "p", ptx(8, 0), AMPERE),
+    (".sem.scope{.ss}", RELAXED, "p", ptx(8, 6), HOPPER),
+    (".phase_type::primary{.sem.scope}{.ss}", WAITING, "p{|q}", ptx(9, 3), HOPPER),
+    (".phase_type::primary{.sem.scope}{.ss}", WAITING, "p{|q}, report", ptx(9, 3), HOPPER),
 )
 
 
@@ -97,7 +108,7 @@ def _mbarrier(
 
 def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
     """Yield the forms of arrive or arrive_drop; `kinds` are those of PTX 7.0."""
-    for words, operands, since, targets in ARRIVALS:
+    for words, sem, operands, since, targets in ARRIVALS:
         yield _mbarrier(
             f"{name}{words}",
             operands,
@@ -105,32 +116,33 @@ def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
             targets,
             access="wxrr",
             kinds=kinds if since == ptx(7, 0) else SINKS,
-            sem=("release", "relaxed"),
+            sem=sem,
         )
 
 
 def _waits(name: str, phase: str, first: tuple[int, int], targets: tuple[str, ...]) -> Iterator[InstructionRow]:
     """Yield the forms of a wait for the `phase` that a state or a parity names; the name is known from `first` on."""
-    for words, results, since, least in WAITS:
+    for words, sem, results, since, least in WAITS:
         yield _mbarrier(
             f"{name}{words}",
             f"{results}, [addr], {phase}",
             max(since, first),
             max(least, targets),
             access="wwrrr" if "," in results else "wrrr",
-            sem=("acquire", "relaxed"),
+            sem=sem,
         )
 
 
 def _transactions(name: str) -> Iterator[InstructionRow]:
     """Yield the forms of expect_tx or complete_tx."""
-    yield _mbarrier(f"{name}{{.relaxed.scope}}{{.space}}", "[addr], tx_count", ptx(8, 0), HOPPER, access="xr")
+    yield _mbarrier(f"{name}{{.sem.scope}}{{.space}}", "[addr], tx_count", ptx(8, 0), HOPPER, access="xr", sem=RELAXED)
     yield _mbarrier(
-        f"{name}{{.relaxed.scope}}{{.shared::cluster}}.multicast::cluster::32b",
+        f"{name}{{.sem.scope}}{{.shared::cluster}}.multicast::cluster::32b",
         "[addr], tx_count, cta_mask",
         ptx(9, 4),
         MULTICAST,
         access="xrr",
+        sem=RELAXED,
     )
 
 
@@ -166,16 +178,14 @@ ROWS = summarised(
     *_waits("test_wait.parity", "parity", ptx(7, 1), AMPERE),
     *_waits("try_wait", "state{, time_hint}", ptx(7, 8), HOPPER),
     *_waits("try_wait.parity", "parity{, time_hint}", ptx(7, 8), HOPPER),
-    _mbarrier(
-        f"test_wait.{CONDITIONAL}", "p, [addr], parity", ptx(9, 3), HOPPER, access="wrr", sem=("acquire", "relaxed")
-    ),
+    _mbarrier(f"test_wait.{CONDITIONAL}", "p, [addr], parity", ptx(9, 3), HOPPER, access="wrr", sem=WAITING),
     _mbarrier(
         f"try_wait.{CONDITIONAL}",
         "p, [addr], parity{, time_hint}",
         ptx(9, 3),
         HOPPER,
         access="wrrr",
-        sem=("acquire", "relaxed"),
+        sem=WAITING,
     ),
     _mbarrier("pending_count", "count, state", ptx(7, 0), AMPERE, access="wr", kinds=PENDING),
     _mbarrier("pending_count.layout::v0", "count, state", ptx(9, 3), HOPPER, access="wr", kinds=PENDING),

@@ -24,23 +24,23 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How many elements of which types one access moves, and from when on."""
+    """How many elements of which types one access moves, and from when on; `vec` is the word for several."""
 
-    words: str
+    vec: str
     types: tuple[str, ...]
     since: tuple[int, int] = (1, 0)
     targets: tuple[str, ...] = ()
 
 
 SCALAR = Width("", (*NARROW, *OF_64))
-QUAD = Width(".b128", (), ptx(8, 3), ("sm_70",))
-QUAD_TO_SYSTEM = Width(".b128", (), ptx(8, 4), ("sm_70",))
-VECTORS = (Width(".v2", (*NARROW, *OF_64)), Width(".v4", NARROW), Width(".v8", ("b8", "b16", "u8", "u16", "s8", "s16")))
+QUAD = Width("", ("b128",), ptx(8, 3), ("sm_70",))
+QUAD_TO_SYSTEM = Width("", ("b128",), ptx(8, 4), ("sm_70",))
+VECTORS = (Width("v2", (*NARROW, *OF_64)), Width("v4", NARROW), Width("v8", ("b8", "b16", "u8", "u16", "s8", "s16")))
 WIDTHS = (SCALAR, QUAD, *VECTORS)
 # 256 bits at once, for global and generic addresses.
 WIDE = (
-    Width(".v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
-    Width(".v4", OF_64, ptx(8, 8), ("sm_100",)),
+    Width("v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
+    Width("v4", OF_64, ptx(8, 8), ("sm_100",)),
 )
 
 
@@ -64,8 +64,8 @@ def _forms(
     } | ({"policy": "u64 with L2::cache_hint"} if hint else {})
     return tuple(
         row(
-            f"{name}{modifiers}{width.words}{'.type' if width.types else ''} {operands}",
-            operands=kinds if width.types else {**kinds, value: "b128"},
+            f"{name}{modifiers}{'.vec' if width.vec else ''}.type {operands}",
+            operands=kinds if width.types != ("b128",) else {**kinds, value: "type"},
             access="wrr" if hint else "wr",
             since=max(since, width.since),
             targets=width.targets or targets,
@@ -75,7 +75,8 @@ def _forms(
                 **(slots or {}),
                 **more,
                 **({"hint": ("L2::cache_hint",)} if hint else {}),
-                **({"type": width.types} if width.types else {}),
+                **({"vec": (width.vec,)} if width.vec else {}),
+                "type": width.types,
             },
         )
         for width in widths
@@ -99,13 +100,13 @@ def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
     """Return the forms with memory ordering: relaxed, acquire or release; 128 bits at system scope came later."""
-    ahead = {"prefetch": PREFETCH} if prefetch else {}
-    head, tail = f".{order}.scope{{.global}}{{.level1}}", f"{{.hint}}{prefetch}"
+    ahead = {"sem": ("relaxed", order), **({"prefetch": PREFETCH} if prefetch else {})}
+    head, tail = ".sem.scope{.global}{.level1}", f"{{.hint}}{prefetch}"
     found: list[InstructionRow] = []
     for widths, scopes in (((SCALAR, *VECTORS), SCOPES), ((QUAD,), SCOPES[:-1]), ((QUAD_TO_SYSTEM,), SCOPES[-1:])):
         first = {**ahead, "scope": scopes, "level1": LEVEL1}
-        plain = {"scope": scopes, "ss": ORDERED_SPACES}
-        found += _forms(name, f".{order}.scope{{.ss}}", widths, since=ptx(6, 0), targets=("sm_70",), slots=plain)
+        plain = {"sem": ("relaxed", order), "scope": scopes, "ss": ORDERED_SPACES}
+        found += _forms(name, ".sem.scope{.ss}", widths, since=ptx(6, 0), targets=("sm_70",), slots=plain)
         found += _forms(name, f"{head}{tail}", widths, since=ptx(7, 4), targets=("sm_70",), slots=first)
     second = {**ahead, "scope": SCOPES, "level1": LEVEL1, "level2": LEVEL2}
     return (*found, *_forms(name, f"{head}{{.level2}}{tail}", WIDE, slots=second))
@@ -114,13 +115,14 @@ def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]
 def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]:
     """Return the volatile forms, and those of memory-mapped input and output."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
+    relaxed, ordered = ({"sem": (sem,), "scope": SCOPES[-1:]} for sem in ("relaxed", order))
     return (
         *_forms(name, ".volatile{.ss}", ss=ORDERED_SPACES),
         *_forms(name, ".volatile.local", since=ptx(9, 1)),
         *_forms(name, f".volatile{{.global}}{prefetch}", WIDE, slots=ahead),
-        *_forms(name, ".mmio.relaxed.sys{.global}", (SCALAR,), since=ptx(8, 2), targets=("sm_70",)),
-        *_forms(name, ".mmio.relaxed.sys{.global}", (QUAD_TO_SYSTEM,)),
-        *_forms(name, f".mmio.{order}.sys{{.global}}", (SCALAR, QUAD), since=ptx(9, 3), targets=("sm_75",)),
+        *_forms(name, ".mmio.sem.scope{.global}", (SCALAR,), since=ptx(8, 2), targets=("sm_70",), slots=relaxed),
+        *_forms(name, ".mmio.sem.scope{.global}", (QUAD_TO_SYSTEM,), slots=relaxed),
+        *_forms(name, ".mmio.sem.scope{.global}", (SCALAR, QUAD), since=ptx(9, 3), targets=("sm_75",), slots=ordered),
     )
 
 
@@ -138,7 +140,6 @@ ROWS = summarised(
     *_plain("ld", SPACES, ("ca", "cg", "cs", "lu", "cv"), "{.prefetch}"),
     *_unusual("ld", "{.prefetch}", "acquire"),
     *_forms("ld", ".volatile{.global}.prefetch", prefetch=PREFETCH, since=ptx(7, 4), targets=("sm_70",)),
-    *_ordered("ld", "relaxed", "{.prefetch}"),
     *_ordered("ld", "acquire", "{.prefetch}"),
     *_forms("ld", ".proxy::readonly{.global}", (SCALAR, *VECTORS), since=ptx(9, 4), targets=("sm_90",)),
     *_forms("ld", ".proxy::readonly{.global}", WIDE, since=ptx(9, 4)),
@@ -166,6 +167,5 @@ ROWS = summarised(
     *_forms("ldu", "{.global}", (SCALAR, QUAD, *VECTORS[:2]), since=ptx(2, 0)),
     *_plain("st", STORE_SPACES, ("wb", "cg", "cs", "wt"), ""),
     *_unusual("st", "", "release"),
-    *_ordered("st", "relaxed", ""),
     *_ordered("st", "release", ""),
 )

@@ -47,16 +47,13 @@ PRODUCTS = (
 def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> InstructionRow:
     saturate = "{.satfinite}" if product.saturates else ""
     like = f" {product.registers}" if product.registers else ""
-    several = len(product.a) > 1
-    slots = {"atype": product.a, "btype": product.a} if several else {}
-    a, b = ("atype", "btype") if several else (product.a[0], product.a[0])
     d = product.d
     return row(
-        f"mma.{variant}.sync.aligned.{product.shape}.row.col{saturate}.{d}.{a}.{b}.{d} d, a, b, c, e, f",
+        f"mma.{variant}.sync.aligned.shape.row.col{saturate}.{d}.atype.btype.{d} d, a, b, c, e, f",
         operands={
             "d": f"fragment(mn {d})",
-            "a": f"fragment(mk/2 {a}{like})",
-            "b": f"fragment(kn {b}{like})",
+            "a": f"fragment(mk/2 atype{like})",
+            "b": f"fragment(kn btype{like})",
             "c": f"fragment(mn {d})",
             "e": "register(b32)",
             "f": f"imm in 0..{product.selector}",
@@ -65,7 +62,7 @@ def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> Instru
         targets=(product.target,),
         manual="mma.sp",
         instruction=f"mma.{variant}",
-        slots=slots,
+        slots={"shape": (product.shape,), "atype": product.a, "btype": product.a},
     )
 
 

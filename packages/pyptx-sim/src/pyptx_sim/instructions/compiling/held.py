@@ -16,12 +16,12 @@ def hold(operands: Operands) -> None:
 
     Numbers out of range are left to whoever reads them.
     """
-    if operands.form() is not None:
-        return
     node, program = operands.instruction, operands.program
+    if program.forms[operands.pc] is not None:
+        return
     judgement = judgement_on(node, operands.scope.declared, program.target, TABLE_VERSION)
     verdict = verdict_by(judgement, node)
-    message = f"no row of the instruction table has this form of {'.'.join(node.opcode)}"
     if verdict is None:
-        raise UnknownForm(message, hint="run(…, any_form=True) runs it all the same")
+        message = f"no row of the instruction table has this form of {'.'.join(node.opcode)}"
+        raise UnknownForm(message, hint="a plugin may provide rows through pyptx_instructions")
     raise UnknownForm(verdict.message, hint=verdict.in_file or verdict.hint)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from pyptx_ir.isa.binding import bound
 from pyptx_ir.syntax.operands import (
     Address,
     Immediate,
@@ -21,12 +20,16 @@ from pyptx_ir.syntax.operands import (
     Unified,
     Vector,
 )
-from pyptx_sim.errors import ProgramError
+from pyptx_sim.extension import step_of
+from pyptx_sim.instructions.compiling.bound import BoundInstruction
+from pyptx_sim.instructions.compiling.claims import judge_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
-from pyptx_sim.instructions.compiling.turns import acting, ending
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.atomics import update_of
+from pyptx_sim.instructions.turns.actions import acting, ending, ending_once
+from pyptx_sim.literals import literal_bits
 from pyptx_sim.machine.specials import is_special, is_special_vector
-from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
+from pyptx_sim.program.constants import Form, encode, evaluate
 from pyptx_sim.program.flow import converges
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
@@ -39,76 +42,33 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pyptx_ir.isa.binding import Bound
-    from pyptx_ir.syntax.nodes import Guard, Instruction
+    from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import Stall
-    from pyptx_sim.instructions.compiling.turns import Turn
+    from pyptx_sim.extension import Claims, Judge, Stall
     from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.instructions.turns.turn import Turn
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.scheduling.code import Action, Terminator
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
-    from pyptx_sim.program.program import Program, Site
-    from pyptx_sim.program.scopes import Binding, Scope
+    from pyptx_sim.program.scopes import Binding
 
-_T = TypeVar("_T")
+J = TypeVar("J", bound="Judge")
 
 # Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
-class Operands:
+class Operands(BoundInstruction):
     """One instruction in its scope: turns its operands into readers and writers.
 
     Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
     """
 
-    __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
-
-    def __init__(
-        self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
-    ) -> None:
-        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit.
-
-        `polls`: it is part of a polling loop.
-        """
-        self.program = program
-        self.site = site
-        self.instruction: Instruction = site.instruction
-        self.scope: Scope = site.scope
-        self.pc = site.pc
-        self.checked = checked
-        self.exact = exact
-        self.polls = polls
-
-    @property
-    def opcode(self) -> tuple[str, ...]:
-        """The opcode's words."""
-        return self.instruction.opcode
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """The operands as written."""
-        return self.instruction.operands
-
-    def form(self) -> Bound | None:
-        """Return the instruction as its row of the table reads it; None for what is a form of no row."""
-        return bound(self.instruction, self.scope.declared)
-
-    def word(self, slot: str) -> str:
-        """Return the word that fills a slot of the row, or an empty string."""
-        form = self.form()
-        return "" if form is None else form.words.get(slot, "")
-
-    def named(self, name: str) -> Operand:
-        """Return the operand that the row calls `name`; fail if the instruction lacks it."""
-        form = self.form()
-        if form is None or name not in form.operands:
-            self.fail(f"there is no operand {name}")
-        return form.operands[name]
+    __slots__ = ()
 
     def source(self, name: str, ptx_type: str) -> Reader:
         """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the register or number in it."""
@@ -119,9 +79,36 @@ class Operands:
         """Return what `Turn.write` writes an operand by, as `ptx_type`."""
         return self.write(self.named(name), ptx_type)
 
+    def place(self, operand: str | Operand, space: str = "") -> Target:
+        """Return what a turn finds the memory of an address operand by, which is given or named (`Turn.by_memory`).
+
+        The address is one of `space`, without of that which the opcode names, `"generic"` if it names none.
+        """
+        found = self.named(operand) if isinstance(operand, str) else operand
+        return target(self, found, space or self.space)
+
     def barrier(self, name: str) -> Target:
         """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
-        return target(self, self.named(name), space_of(self.opcode))
+        return self.place(name)
+
+    def update(self, operation: str, element: str, space: str = "shared") -> Update:
+        """Return how an atomic operation combines elements of a type, for `Arena.update`; fail if there is none.
+
+        It may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
+        """
+        found = update_of(operation, element, space)
+        return self.fail(f"no such atomic operation: {operation}.{element}") if found is None else found
+
+    def alike(self, opcode: str) -> Action:
+        """Return what the instructions of another opcode do with these operands and words: rows name both alike."""
+        step = step_of(tuple(opcode.split(".")))
+        if step is None or step.compile is None:
+            return self.fail(f"no step answers for {opcode}")
+        return step.compile(self)
+
+    def nothing(self) -> Action:
+        """Return what the machine executes for an instruction without an effect."""
+        return acting(lambda _turn: None)
 
     def action(self, run: Callable[[Turn], None]) -> Action:
         """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
@@ -136,19 +123,32 @@ class Operands:
         """
         return ending(run, following, together=converges(self.opcode) != "")
 
-    def fail(self, message: str) -> NoReturn:
-        """Raise a ProgramError located at this instruction."""
-        error = ProgramError(message)
-        error.locate(self.program.where(self.pc), self.program.line(self.pc))
-        raise error
+    def end_once(self, run: Callable[[Turn], None], following: int) -> Terminator:
+        """Return what ends a block with `run`, for `Step.end`, where that says by itself who has to wait, and who not.
 
-    def located(self, compile_it: Callable[[], _T]) -> _T:
-        """Return what `compile_it` does, and locate a ProgramError at this instruction."""
-        try:
-            return compile_it()
-        except ProgramError as error:
-            error.locate(self.program.where(self.pc), self.program.line(self.pc))
-            raise
+        It runs once, for all lanes that have come together; those that `Turn.stall` names go on behind the
+        instruction once somebody has resumed them.
+        """
+        return ending_once(run, following, together=converges(self.opcode) != "")
+
+    def number(self, name: str) -> int:
+        """Return the operand that the row calls `name`, a constant integer."""
+        return int(self.constant(self.named(name)))
+
+    @property
+    def exact_target(self) -> str | None:
+        """The target whose results are wanted bit for bit; None where results within their bounds will do."""
+        return self.program.target if self.exact else None
+
+    def registers_in(self, *names: str) -> Mapping[int, str]:
+        """Return the registers in some operands, in order: their names by their slots."""
+        parts = (part for name in names for part in self.elements(self.named(name)))
+        found = (self.register(part) for part in parts)
+        return {each.slot: each.name for each in found if each is not None}
+
+    def judge(self, claims: Claims[J]) -> Callable[[Wave], J]:
+        """Return what makes the judge of all registers that the program claims for it, for `Turn.part`."""
+        return judge_of(self, claims)
 
     # --- names ----------------------------------------------------------------------------------
 

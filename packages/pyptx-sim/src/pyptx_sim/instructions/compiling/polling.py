@@ -10,7 +10,6 @@ from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.control.branches import destinations
-from pyptx_sim.instructions.memory.addresses import space_of
 from pyptx_sim.machine.scheduling.code import PollingLoop
 from pyptx_sim.machine.specials import changes, is_special, is_special_vector
 from pyptx_sim.program.flow import is_gate
@@ -28,7 +27,9 @@ _BRANCHES: Final = frozenset({"bra", "brx"})
 _ENDS: Final = frozenset({"ret", "exit", "trap"})
 _UNCHANGING: Final = frozenset({"param", "const"})
 # Steps with an effect that do the same again, if nothing changes meanwhile, and no more than their rows say.
-_REPEATED: Final = frozenset({"ld", "ldu", "atom", "red", "fence", "membar", "bar.warp", "bra", "brx"})
+_REPEATED: Final = frozenset(
+    {"ld", "ldu", "atom", "red", "fence", "membar", "fence.proxy", "membar.proxy", "bar.warp", "bra", "brx"}
+)
 # They write to memory, but in a polling loop they tell whether they have changed anything there (`Operands.polls`).
 _UPDATES: Final = frozenset({"atom", "red"})
 
@@ -97,7 +98,7 @@ def _polling_loop(program: Program, successors: _Edges, blocks: tuple[int, ...])
 
 
 def _reads_memory(operands: Operands) -> bool:
-    return space_of(operands.opcode) not in _UNCHANGING and any(map(_is_place, operands.operands))
+    return operands.space not in _UNCHANGING and any(map(_is_place, operands.operands))
 
 
 def _is_place(operand: Operand) -> bool:
@@ -131,7 +132,7 @@ def _carried(
 def _use(operands: Operands) -> _Use | None:
     """Return which registers an instruction reads and writes; None for one that cannot be part of a polling loop."""
     form = operands.form()
-    if form is None or not _repeats(operands):
+    if not _repeats(operands):
         return None
     updates = operands.opcode[0] in _UPDATES
     places = {name for name, operand in form.operands.items() if _is_place(operand)}

@@ -35,7 +35,9 @@ def _memory() -> Iterator[Step]:
     yield Step(opcode="st", effect="access", compile=transfers.compile_store)
     yield from _alike("atom red", "access", atomics.compile_atomic)
     yield Step(opcode="mov", effect="none", compile=moves.compile_move)
-    yield from _alike("alloca stacksave stackrestore", "access", stack.compile_stack)
+    yield Step(opcode="alloca", effect="access", compile=stack.compile_alloca)
+    yield Step(opcode="stacksave", effect="access", compile=stack.compile_stacksave)
+    yield Step(opcode="stackrestore", effect="access", compile=stack.compile_stackrestore)
     yield Step(opcode="st.bulk", effect="access", compile=regions.compile_fill)
     yield Step(opcode="discard", effect="access", compile=regions.compile_discard)
     yield Step(opcode="applypriority", effect="access", compile=regions.compile_priority)
@@ -50,7 +52,8 @@ def _memory() -> Iterator[Step]:
 def _matrices() -> Iterator[Step]:
     yield Step(opcode="ldmatrix", effect="access", compile=matrices.compile_ldmatrix)
     yield Step(opcode="stmatrix", effect="access", compile=matrices.compile_stmatrix)
-    yield from _alike("wmma.load wmma.store", "access", matrix_storage.compile_storage)
+    yield Step(opcode="wmma.load", effect="access", compile=matrix_storage.compile_load)
+    yield Step(opcode="wmma.store", effect="access", compile=matrix_storage.compile_store)
 
 
 def _control() -> Iterator[Step]:
@@ -70,22 +73,28 @@ def _order() -> Iterator[Step]:
     ]
     yield Step(opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes")
     yield from _alike("fence membar", "order", barriers.compile_fence)
-    yield from [
-        Step(
-            opcode=f"mbarrier.{name}",
-            effect="order",
-            compile=mbarriers.compile_mbarrier,
-            signals=name in mbarriers.SIGNALS,
-        )
-        for name in mbarriers.NAMES
-    ]
+    yield from _alike("fence.proxy membar.proxy", "order", transfers.compile_hint)
+
+
+def _mbarriers() -> Iterator[Step]:
+    yield Step(opcode="mbarrier.init", effect="order", compile=mbarriers.compile_init)
+    yield Step(opcode="mbarrier.inval", effect="order", compile=mbarriers.compile_inval)
+    for name in ("arrive", "arrive_drop"):
+        yield Step(opcode=f"mbarrier.{name}", effect="order", compile=mbarriers.compile_arrive, signals=True)
+    yield Step(opcode="mbarrier.expect_tx", effect="order", compile=mbarriers.compile_transactions)
+    yield Step(opcode="mbarrier.complete_tx", effect="order", compile=mbarriers.compile_transactions, signals=True)
+    yield Step(opcode="mbarrier.pending_count", effect="order", compile=mbarriers.compile_pending_count)
+    yield Step(opcode="mbarrier.check_layout", effect="order", compile=mbarriers.compile_check_layout)
     for name in ("test_wait", "try_wait"):
         yield Step(opcode=f"mbarrier.{name}", effect="order", end=mbarriers.compile_wait, converges="", waits=True)
 
 
 def _async_copies() -> Iterator[Step]:
     yield Step(opcode="cp.async", effect="issue", compile=async_copy.compile_copy)
-    yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_copy, signals=True)
+    yield Step(opcode="cp.async.commit_group", effect="issue", compile=async_copy.compile_commit_group)
+    yield Step(opcode="cp.async.wait_group", effect="issue", compile=async_copy.compile_wait_group)
+    yield Step(opcode="cp.async.wait_all", effect="issue", compile=async_copy.compile_wait_all)
+    yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_arrive, signals=True)
 
 
-STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_async_copies())
+STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_mbarriers(), *_async_copies())

@@ -32,15 +32,14 @@ _Meaning: TypeAlias = Step | Operation
 
 
 @lru_cache(maxsize=128)
-def compile_program(program: Program, *, checked: bool, exact: bool = False, any_form: bool = False) -> Code:
-    """Compile a program to blocks of closures; cached for the program. `exact`, `any_form`: see `pyptx_sim.run`.
+def compile_program(program: Program, *, checked: bool, exact: bool = False) -> Code:
+    """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
-    if not any_form:
-        for site in program.sites:
-            operands = Operands(program, site, checked=checked)
-            operands.located(partial(hold, operands))
+    for site in program.sites:
+        operands = Operands(program, site, checked=checked)
+        operands.located(partial(hold, operands))
     loops = polling_loops(program)
     return tuple(
         _block(program, block, loops.get(block.index), checked=checked, exact=exact) for block in program.blocks
@@ -72,7 +71,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
     """Return what an instruction does, around `together` where it is computed together with others."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
-    if "aligned" in operands.opcode:
+    if operands.word("aligned"):
         step = matrices.checking(operands, step)
     if is_gate(operands.opcode):
         step = barriers.synchronising(_gate(operands.program, operands.site), step)

@@ -29,12 +29,10 @@ def label_block(operands: Operands, name: str) -> int:
 
 def destinations(operands: Operands) -> tuple[int, ...]:
     """Return the blocks that `bra` or `brx.idx` branches to, in the order of its list."""
-    if operands.opcode[0] == "bra":
-        label = operands.operands[0]
-        if not isinstance(label, Symbol | Register):
-            operands.fail("a branch needs a label")
+    label = operands.given("target")
+    if isinstance(label, Symbol | Register):
         return (label_block(operands, label.name),)
-    table = operands.operands[1]
+    table = operands.named("targets")
     if not isinstance(table, Symbol):
         operands.fail("brx.idx needs the label of a .branchtargets list")
     found = operands.find(table.name)
@@ -85,7 +83,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
     """Branch to one of a list of labels by an index."""
     del following
     blocks = np.array(destinations(operands), np.int64)
-    read = operands.read(operands.operands[0], "u32")
+    read = operands.read(operands.named("index"), "u32")
 
     def branch(wave: Wave, group: Group) -> int | None:
         # An index beyond the list is undefined behaviour; the last target takes it.

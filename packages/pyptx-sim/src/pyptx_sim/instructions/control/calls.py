@@ -23,7 +23,6 @@ from pyptx_sim.instructions.control.passing import (
 from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.machine.memory.frames import ROOT, Frame, Saved
 from pyptx_sim.machine.scheduling.code import Group
-from pyptx_sim.program.callgraph import callee_of
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.scopes import FunctionBinding
@@ -138,12 +137,11 @@ def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
 
 def _lists(operands: Operands) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """Return what a call gets back and what it passes."""
-    callee = callee_of(operands.instruction)
-    at = operands.operands.index(callee)
-    before = [operand for operand in operands.operands[:at] if isinstance(operand, CallList)]
-    behind = [operand for operand in operands.operands[at + 1 :] if isinstance(operand, CallList)]
-    results = before[0].elements if before else ()
-    return results, behind[0].elements if behind else ()
+    results, arguments = operands.given("results"), operands.given("arguments")
+    return (
+        results.elements if isinstance(results, CallList) else (),
+        arguments.elements if isinstance(arguments, CallList) else (),
+    )
 
 
 def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSite:
@@ -177,7 +175,7 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
 
 def compile_call(operands: Operands, following: int) -> Terminator:
     """Call a function by name or through a register."""
-    callee = callee_of(operands.instruction)
+    callee = operands.given("f") or operands.named("pointer")
     found = operands.scope.find(callee.name) if isinstance(callee, Symbol | Register) else None
     if isinstance(found, FunctionBinding):
         return _direct(operands, operands.program.functions[found.name], following)

@@ -57,12 +57,13 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
     find = _anywhere(operands, operand, space)
-    return _of_own_block(find) if space == "shared" and _names_own_block(operands.opcode) else find
+    return _of_own_block(find) if space == "shared" and _names_own_block(operands) else find
 
 
-def _names_own_block(opcode: tuple[str, ...]) -> bool:
+def _names_own_block(operands: Operands) -> bool:
     """Tell whether shared addresses must lie in the own block: `.shared` alone is `.shared::cta`."""
-    return "shared::cluster" not in opcode and not {"shared", "shared::cta"}.isdisjoint(opcode)
+    spaces = operands.form().spaces
+    return "shared::cluster" not in spaces and not {"shared", "shared::cta"}.isdisjoint(spaces)
 
 
 def _of_own_block(find: Target) -> Target:
@@ -217,16 +218,14 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
 
 def compile_cvta(operands: Operands) -> Action:
     """Convert between an address in a space and a generic one. Manual: "cvta"."""
-    opcode = operands.opcode
-    space, ptx_type = space_of(opcode), opcode[-1]
+    space, ptx_type = operands.space, operands.word("size")
     # Those of the global space are generic already; those of parameters too, but for what has 32 bits of one.
     shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
-    destination, source = operands.operands
-    named = read_address(operands, source, ptx_type)
-    read = named or operands.read(source, ptx_type)
-    write = operands.write(destination, ptx_type)
+    source = operands.named("a")
+    read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
+    write = operands.write(operands.named("p"), ptx_type)
     bits = 64 if ptx_type.endswith("64") else 32
-    delta = -shift if "to" in opcode else shift
+    delta = -shift if operands.word("to") else shift
     bias = np.array(delta & ((1 << bits) - 1), np.dtype(f"<u{bits // 8}"))[None, None]
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -242,10 +241,8 @@ def compile_cvta(operands: Operands) -> Action:
 
 def compile_isspacep(operands: Operands) -> Action:
     """Tell whether a generic address lies in a space. Manual: "isspacep"."""
-    space = space_of(operands.opcode)
-    own_cta = "shared::cta" in operands.opcode or operands.opcode[-1] == "shared"
-    destination, source = operands.operands
-    write, read = operands.write(destination, "pred"), operands.read(source, "u64")
+    space, own_cta = operands.space, _names_own_block(operands)
+    write, read = operands.write(operands.named("p"), "pred"), operands.read(operands.named("a"), "u64")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         address = read(wave, lanes)
@@ -263,10 +260,9 @@ def compile_isspacep(operands: Operands) -> Action:
 
 def compile_mapa(operands: Operands) -> Action:
     """Map a shared address to that of another CTA of the cluster. Manual: "mapa"."""
-    ptx_type = operands.opcode[-1]
-    destination, source, rank = operands.operands
+    ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
-    write, read_rank = operands.write(destination, ptx_type), operands.read(rank, "u32")
+    write, read_rank = operands.write(operands.named("d"), ptx_type), operands.read(operands.named("b"), "u32")
     dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
     keep, shift = (
         dtype.type((SHARED_WINDOW if dtype.itemsize == 8 else 0) | ((1 << RANK_SHIFT) - 1)),
@@ -282,10 +278,9 @@ def compile_mapa(operands: Operands) -> Action:
 
 def compile_getctarank(operands: Operands) -> Action:
     """Return the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
-    ptx_type = operands.opcode[-1]
-    destination, source = operands.operands
+    ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
-    write = operands.write(destination, "u32")
+    write = operands.write(operands.named("d"), "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         address: Array = read(wave, lanes).astype(np.uint32)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Sink
-from pyptx_sim.instructions.memory.addresses import space_of, target
-from pyptx_sim.instructions.memory.transfers import scope_of
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.memory.access import Access, fault
 from pyptx_sim.machine.memory.atomics import FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
 from pyptx_sim.observer import Order
-from pyptx_sim.types import B128, dtype_of, is_type
+from pyptx_sim.types import B128, dtype_of
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
 # Manual, "atom": where the address of an atomic operation may lie.
 _SPACES = ("global", "shared")
-_RELEASING = frozenset({"release", "acq_rel"})
-_ACQUIRING = frozenset({"acquire", "acq_rel"})
 
 
 def update_of(name: str, element: str, space: str) -> Update | None:
@@ -43,25 +40,18 @@ def update_of(name: str, element: str, space: str) -> Update | None:
 
 def compile_atomic(operands: Operands) -> Action:
     """Update memory at the address of every lane, lane after lane."""
-    opcode = operands.opcode
-    name = next((word for word in opcode[1:] if word in UPDATES), "")
-    ptx_type = next((word for word in reversed(opcode) if is_type(word)), "")
-    space = space_of(opcode)
+    name, ptx_type = operands.word("op"), operands.types("b")[0]
     element = _PACKED.get(ptx_type, ptx_type)
-    updates = {each: update_of(name, element, "shared" if "noftz" in opcode else each) for each in _SPACES}
-    if updates["global"] is None or not ptx_type:
-        operands.fail("no such atomic operation")
-    returns = opcode[0] == "atom"
-    destination = operands.operands[0] if returns else Sink()
-    address, *sources = operands.operands[1:] if returns else operands.operands
-    outs = operands.elements(destination)
-    readers = [operands.read(part, ptx_type) for part in operands.elements(sources[0])]
-    second = operands.read(sources[1], ptx_type) if name == "cas" else None
-    writers = [] if isinstance(destination, Sink) else [operands.write(out, ptx_type) for out in outs]
+    updates = {each: update_of(name, element, "shared" if operands.word("noftz") else each) for each in _SPACES}
+    destination, second = operands.given("d") or Sink(), operands.given("c")
+    outs = () if isinstance(destination, Sink) else operands.elements(destination)
+    readers = [operands.read(part, ptx_type) for part in operands.elements(operands.named("b"))]
+    compared = None if second is None else operands.read(second, ptx_type)
+    writers = [operands.write(out, ptx_type) for out in outs]
     dtype, count = dtype_of(ptx_type), len(readers)
-    access = Access("atomic", dtype.itemsize * count, strong=True, order=_order(opcode))
-    find = target(operands, address, space)
-    run = _Atomic(dtype, dtype_of(element), readers, second, access, polls=operands.polls)
+    access = Access("atomic", dtype.itemsize * count, strong=True, order=_order(operands))
+    find = target(operands, operands.named("a"), operands.space)
+    run = _Atomic(dtype, dtype_of(element), readers, compared, access, polls=operands.polls)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
@@ -76,14 +66,16 @@ def compile_atomic(operands: Operands) -> Action:
     return step
 
 
-def _order(opcode: tuple[str, ...]) -> Order:
+def _order(operands: Operands) -> Order:
+    """Return the order of an atomic operation; what `red` reads, nobody can acquire. Manual: "atom", "red"."""
+    semantics = operands.word("sem")
     return Order(
-        scope_of(opcode),
+        operands.word("scope") or "gpu",
         reads=True,
         writes=True,
-        acquires=not _ACQUIRING.isdisjoint(opcode),
-        releases=not _RELEASING.isdisjoint(opcode),
-        hears=opcode[0] == "atom",
+        acquires=semantics in {"acquire", "acq_rel"},
+        releases=semantics in {"release", "acq_rel"},
+        hears=operands.opcode[0] == "atom",
     )
 
 

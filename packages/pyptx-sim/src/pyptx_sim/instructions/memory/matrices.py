@@ -12,11 +12,11 @@ import numpy as np
 from pyptx_ir.fragments import move_of
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
-from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
-from pyptx_sim.semantics.sparse_factors import meaningless
+from pyptx_sim.numerics.elements import packing, split, unpacking
+from pyptx_sim.numerics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
@@ -29,23 +29,17 @@ if TYPE_CHECKING:
 
 # A row of a matrix is 16 bytes, from the address that a lane of its own gives.
 _ROW = 16
-_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-_SHAPES = frozenset({"m8n8", "m16n16", "m8n16", "m16n8"})
-_TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "s8", "s4"})
 
 
-def _read_opcode(operands: Operands) -> tuple[Move, int]:
+def _move(operands: Operands) -> tuple[Move, int]:
     """Return how a matrix moves, and how many do."""
-    words = operands.opcode
-    count = next((_COUNTS[word] for word in words if word in _COUNTS), None)
-    shape = next((word for word in words if word in _SHAPES), "")
-    types = tuple(word for word in words if word in _TYPES)
-    if count is None:
-        operands.fail("the instruction names no number of matrices")
+    count = int(operands.word("num").removeprefix("x"))
+    types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
-        return move_of(shape, *types, transposed="trans" in words), count
+        return move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans"))), count
     except ValueError as error:
-        raise MissingSemantics(f"the simulator has no semantics for {'.'.join(words)}: {error}") from error
+        opcode = ".".join(operands.opcode)
+        raise MissingSemantics(f"the simulator has no semantics for {opcode}: {error}") from error
 
 
 def _naming(move: Move, count: int) -> Mask | None:
@@ -57,13 +51,12 @@ def _naming(move: Move, count: int) -> Mask | None:
 
 def compile_ldmatrix(operands: Operands) -> Action:
     """Load matrices, each into a register or two."""
-    destination, source = operands.operands
-    move, count = _read_opcode(operands)
-    writers = [operands.write(element, "b32") for element in operands.elements(destination)]
+    move, count = _move(operands)
+    writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
     if len(writers) != count * held:
         operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
-    find = target(operands, source, space_of(operands.opcode))
+    find = target(operands, operands.named("a"), operands.space)
     access = Access("read", _ROW)
     naming = _naming(move, count)
     pack = packing(move.fragment, (count, 1))
@@ -102,12 +95,11 @@ def _elements(rows: Array, move: Move) -> Array:
 
 def compile_stmatrix(operands: Operands) -> Action:
     """Store matrices, each from a register."""
-    destination, source = operands.operands
-    move, count = _read_opcode(operands)
-    readers = [operands.read(element, "b32") for element in operands.elements(source)]
+    move, count = _move(operands)
+    readers = [operands.read(element, "b32") for element in operands.elements(operands.named("r"))]
     if len(readers) != count * move.fragment.registers:
         operands.fail(f"{len(readers)} registers for {count} matrices")
-    find = target(operands, destination, space_of(operands.opcode))
+    find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _ROW)
     naming = _naming(move, count)
     unpack = unpacking(move.fragment)
@@ -158,11 +150,11 @@ def checking(operands: Operands, step: Action) -> Action:
 
 def _metadata_check(operands: Operands) -> Action | None:
     """Return what judges the metadata of a sparse product whose metadata is ordered; None for anything else."""
-    words = operands.opcode
-    if words[:2] != ("mma", "sp::ordered_metadata") or not isinstance(operands.operands[5], Immediate):
+    selector = operands.given("f")
+    if not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return None
-    judge = meaningless(words[4], words[-3], int(operands.constant(operands.operands[5])))
-    read = operands.read(operands.operands[4], "b32")
+    judge = meaningless(operands.word("shape"), operands.word("atype"), int(operands.constant(selector)))
+    read = operands.read(operands.named("e"), "b32")
 
     def check(wave: Wave, lanes: Lanes) -> None:
         words_of_lanes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.kinds.fragments import BITS
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
 
@@ -51,12 +51,8 @@ class Storage:
 
 
 def _storage(operands: Operands) -> Storage:
-    words = operands.opcode
-    which = words[2]
-    shape = next(word for word in words if word[0] == "m" and word[1].isdigit())
-    element = words[-1]
-    by_rows = "row" in words
-    fragment = fragment_of("wmma", shape, "c" if which == "d" else which, element)
+    which, element, by_rows = operands.word("which"), operands.word("type"), operands.word("layout") == "row"
+    fragment = fragment_of("wmma", operands.word("shape"), "c" if which == "d" else which, element)
     packed, bits = fragment.packed, BITS[element]
     together = packed if _lie_together(fragment, by_rows=by_rows) else 1
     if together * bits < 8:
@@ -78,11 +74,11 @@ def _lie_together(fragment: Fragment, *, by_rows: bool) -> bool:
     return all(steps[bit] == 1 << bit for bit in range(fragment.packed.bit_length() - 1))
 
 
-def _strides(operands: Operands, storage: Storage, position: int) -> Reader:
+def _strides(operands: Operands, storage: Storage) -> Reader:
     """Return a reader of the elements from line to line."""
-    given = operands.operands[position:]
-    if given:
-        return operands.read(given[0], "u32")
+    given = operands.given("stride")
+    if given is not None:
+        return operands.read(given, "u32")
     default = np.full((1, 1), storage.length, np.uint32)
     return lambda _wave, _lanes: default
 
@@ -98,13 +94,12 @@ def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
 def compile_load(operands: Operands) -> Action:
     """Load a matrix into fragments."""
     storage = _storage(operands)
-    destination, source = operands.operands[:2]
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
-    writers = [operands.write(element, kind) for element in operands.elements(destination)]
+    writers = [operands.write(element, kind) for element in operands.elements(operands.named("r"))]
     if len(writers) != storage.fragment.registers:
         operands.fail(f"{len(writers)} registers, where {storage.fragment.registers} are due")
-    find = target(operands, source, space_of(operands.opcode))
-    strides = _strides(operands, storage, 2)
+    find = target(operands, operands.named("a"), operands.space)
+    strides = _strides(operands, storage)
     access = Access("read", storage.size)
     count = storage.per_register
     piece_type = np.dtype(f"<u{storage.size}")
@@ -133,13 +128,12 @@ def compile_load(operands: Operands) -> Action:
 def compile_store(operands: Operands) -> Action:
     """Store fragments to a matrix."""
     storage = _storage(operands)
-    destination, source = operands.operands[:2]
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
-    readers = [operands.read(element, kind) for element in operands.elements(source)]
+    readers = [operands.read(element, kind) for element in operands.elements(operands.named("r"))]
     if len(readers) != storage.fragment.registers:
         operands.fail(f"{len(readers)} registers, where {storage.fragment.registers} are due")
-    find = target(operands, destination, space_of(operands.opcode))
-    strides = _strides(operands, storage, 2)
+    find = target(operands, operands.named("a"), operands.space)
+    strides = _strides(operands, storage)
     access = Access("write", storage.size)
     count = storage.per_register
     piece_type = np.dtype(f"<u{storage.size}")
@@ -168,8 +162,3 @@ def compile_store(operands: Operands) -> Action:
         wave.version += 1
 
     return step
-
-
-def compile_storage(operands: Operands) -> Action:
-    """Load or store."""
-    return compile_load(operands) if operands.opcode[1] == "load" else compile_store(operands)

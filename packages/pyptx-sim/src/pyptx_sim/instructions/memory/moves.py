@@ -23,22 +23,19 @@ if TYPE_CHECKING:
 
 def compile_move(operands: Operands) -> Action:
     """Move a value; a vector on either side packs or unpacks."""
-    ptx_type = operands.opcode[-1]
-    destination, source = operands.operands
+    destination, source = operands.named("d"), operands.named("a")
     outs, ins = operands.elements(destination), operands.elements(source)
     if len(outs) > 1 and len(ins) == 1:
-        return _unpack(operands, outs, source, ptx_type)
+        return _unpack(operands, outs, source)
     if len(ins) > 1 and len(outs) == 1:
-        return _pack(operands, destination, ins, ptx_type)
-    if len(outs) != len(ins):
-        operands.fail(f"{len(outs)} destinations for {len(ins)} sources")
-    return _copy(operands, outs, ins, ptx_type)
+        return _pack(operands, destination, ins)
+    return _copy(operands, outs, ins)
 
 
-def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...], ptx_type: str) -> Action:
+def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...]) -> Action:
     pairs = [
         (operands.write(out, ptx_type), _source(operands, given, ptx_type))
-        for out, given in zip(outs, ins, strict=True)
+        for out, given, ptx_type in zip(outs, ins, operands.types("d"), strict=True)
     ]
     if len(pairs) == 1:
         write, read = pairs[0]
@@ -62,15 +59,8 @@ def _source(operands: Operands, operand: Operand, ptx_type: str) -> Reader:
     return read_address(operands, operand, ptx_type) or operands.read(operand, ptx_type)
 
 
-def _part_type(operands: Operands, ptx_type: str, count: int) -> str:
-    bits = int(ptx_type.lstrip("busf"))
-    if bits % count:
-        operands.fail(f"{count} parts do not divide .{ptx_type}")
-    return f"b{bits // count}"
-
-
-def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], ptx_type: str) -> Action:
-    part = _part_type(operands, ptx_type, len(ins))
+def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...]) -> Action:
+    (ptx_type,), (part, *_) = operands.types("d"), operands.types("a")
     readers = [operands.read(given, part) for given in operands.defined(ins)]
     write = operands.write(destination, ptx_type)
     dtype = _integer(ptx_type)
@@ -99,8 +89,8 @@ def _pack128(values: list[Array]) -> Array:
     return packed
 
 
-def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand, ptx_type: str) -> Action:
-    part = _part_type(operands, ptx_type, len(outs))
+def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand) -> Action:
+    (part, *_), (ptx_type,) = operands.types("d"), operands.types("a")
     read = operands.read(source, ptx_type)
     writers = [operands.write(out, part) for out in outs]
     if ptx_type == "b128":

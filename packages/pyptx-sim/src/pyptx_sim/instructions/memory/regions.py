@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.synchronization.threads import locate
 from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.machine.memory.access import Access, Places
@@ -23,8 +23,8 @@ _WORD = 8  # bytes: what st.bulk counts in
 
 def compile_fill(operands: Operands) -> Action:
     """Fill a region of shared memory with zeros, for each thread."""
-    find = target(operands, operands.operands[0], space_of(operands.opcode))
-    read = operands.read(operands.operands[1], "u32")
+    find = target(operands, operands.named("a"), operands.space)
+    read = operands.read(operands.given("size") or operands.named("size_32"), "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         sizes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP)).astype(np.int64)
@@ -62,7 +62,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
 
 def compile_discard(operands: Operands) -> Action:
     """Make 128 bytes of global memory arbitrary, as if nothing had written them."""
-    find = target(operands, operands.operands[0], space_of(operands.opcode))
+    find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _LINE)
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -77,7 +77,7 @@ def compile_discard(operands: Operands) -> Action:
 
 def compile_priority(operands: Operands) -> Action:
     """Check the address: there are no caches here whose priorities could change."""
-    find = target(operands, operands.operands[0], space_of(operands.opcode))
+    find = target(operands, operands.named("a"), operands.space)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         locate(wave, lanes, find, Access("read", _LINE), "global")

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 
-def compile_stack(operands: Operands) -> Action:
-    """Execute `alloca`, `stacksave` or `stackrestore`."""
-    name = operands.opcode[0]
-    if name == "stacksave":
-        return _stack_save(operands)
-    if name == "stackrestore":
-        return _stack_restore(operands)
-    return _alloca(operands)
-
-
 def _stack_top(wave: Wave) -> IntArray:
     top = wave.registers[STACK_SLOT]
     assert top is not None  # noqa: S101 - set when the wave starts
@@ -38,23 +28,25 @@ def _set_top(wave: Wave, lanes: Lanes, value: Array) -> None:
     wave.registers[STACK_SLOT] = value if lanes.whole else merged(old, value, lanes, wave.height)
 
 
-def _stack_save(operands: Operands) -> Action:
-    ptx_type = operands.opcode[-1]
-    write = operands.write(operands.operands[0], ptx_type)
+def compile_stacksave(operands: Operands) -> Action:
+    """Read the stack pointer."""
+    ptx_type = operands.word("type")
+    write = operands.write(operands.named("d"), ptx_type)
     dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
     return lambda wave, lanes: write(wave, lanes, lanes.select(_stack_top(wave)).astype(dtype))
 
 
-def _stack_restore(operands: Operands) -> Action:
-    read = operands.read(operands.operands[0], operands.opcode[-1])
+def compile_stackrestore(operands: Operands) -> Action:
+    """Set the stack pointer back."""
+    read = operands.read(operands.named("a"), operands.word("type"))
     return lambda wave, lanes: _set_top(wave, lanes, read(wave, lanes).astype(np.int64))
 
 
-def _alloca(operands: Operands) -> Action:
-    ptx_type = operands.opcode[-1]
-    destination, size, *rest = operands.operands
-    alignment = np.int64(int(operands.constant(rest[0]))) if rest else np.int64(8)
-    write, read = operands.write(destination, ptx_type), operands.read(size, ptx_type)
+def compile_alloca(operands: Operands) -> Action:
+    """Allocate local memory on the stack."""
+    ptx_type, align = operands.word("type"), operands.given("align")
+    alignment = np.int64(8 if align is None else int(operands.constant(align)))
+    write, read = operands.write(operands.named("ptr"), ptx_type), operands.read(operands.named("size"), ptx_type)
     dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
 
     def step(wave: Wave, lanes: Lanes) -> None:

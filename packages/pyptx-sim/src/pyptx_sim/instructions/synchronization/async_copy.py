@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.notify import tell_copies, tell_waited
 from pyptx_sim.instructions.synchronization.mbarriers import ACCESS, barrier_target
@@ -17,7 +16,6 @@ from pyptx_sim.machine.lanes import WARP, by_warp, pick
 from pyptx_sim.machine.memory.access import Access, Places
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
@@ -28,26 +26,12 @@ if TYPE_CHECKING:
 
 
 def compile_copy(operands: Operands) -> Action:
-    """Compile everything that begins with `cp.async` but bulk copies."""
-    opcode = operands.opcode
-    if "commit_group" in opcode:
-        return commit(COPY)
-    if "wait_group" in opcode:
-        return wait(COPY, int(operands.constant(operands.operands[0])), reads=False)
-    if "wait_all" in opcode:
-        return _wait_all
-    if "mbarrier" in opcode:
-        return _arrive(operands)
-    return _copy(operands)
-
-
-def _copy(operands: Operands) -> Action:
-    destination, source, extent, *rest = operands.operands
+    """Issue a copy of each thread."""
+    _, _, extent, *_ = operands.operands  # a number has no name in the rows
     size = int(operands.constant(extent))
-    if "L2::cache_hint" in operands.opcode:
-        rest.pop()  # a policy changes no value
-    find_target, find_source = target(operands, destination, "shared"), target(operands, source, "global")
-    used = _used(operands, rest[0], size) if rest else None
+    find_target = target(operands, operands.named("dst"), "shared")
+    find_source = target(operands, operands.named("src"), "global")
+    used = _used(operands, size)
     pieces = _Pieces(size)
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -58,14 +42,12 @@ def _copy(operands: Operands) -> Action:
     return step
 
 
-def _used(operands: Operands, operand: Operand, size: int) -> Reader:
+def _used(operands: Operands, size: int) -> Reader | None:
     """Return a reader of how many bytes of the source are read: `src-size`, or none if `ignore-src` holds."""
-    register = operands.register(operand)
-    if register is None or register.type != "pred":
-        if not isinstance(operand, Immediate) and register is None:
-            operands.fail(f"{operand!r} is neither a size nor a predicate")
-        return operands.read(operand, "u32")
-    ignored = operands.read(operand, "pred")
+    read, ignore = operands.given("src_size"), operands.given("ignore_src")
+    if ignore is None:
+        return None if read is None else operands.read(read, "u32")
+    ignored = operands.read(ignore, "pred")
     return lambda wave, lanes: np.where(ignored(wave, lanes), np.uint32(0), np.uint32(size))
 
 
@@ -177,6 +159,23 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
     return step
 
 
+def compile_commit_group(operands: Operands) -> Action:
+    """Close the group of each thread's copies so far."""
+    del operands
+    return commit(COPY)
+
+
+def compile_wait_group(operands: Operands) -> Action:
+    """Wait until only some of the latest groups of each thread's copies are pending."""
+    return wait(COPY, int(operands.constant(operands.named("n"))), reads=False)
+
+
+def compile_wait_all(operands: Operands) -> Action:
+    """Wait for every copy of each thread."""
+    del operands
+    return _wait_all
+
+
 def _wait_all(wave: Wave, lanes: Lanes) -> None:
     """Wait for every copy, those of the open group included: close it first. Manual: "cp.async.wait_all"."""
     groups = wave.groups_of(COPY)
@@ -186,9 +185,9 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
     tell_waited(wave, COPY, *lanes.by_warp())
 
 
-def _arrive(operands: Operands) -> Action:
-    find = barrier_target(operands, operands.operands[0])
-    counted = "noinc" in operands.opcode
+def compile_arrive(operands: Operands) -> Action:
+    """Let an arrival of each thread at an mbarrier follow its copies so far."""
+    find, counted = barrier_target(operands), operands.word("noinc")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import SimulationError
-from pyptx_sim.instructions.memory.transfers import scope_of
 from pyptx_sim.machine.barriers.barriers import PER_CTA
 from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
 from pyptx_sim.program.flow import converges
@@ -16,7 +15,6 @@ from pyptx_sim.program.flow import converges
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.lanes import IntArray
@@ -25,25 +23,23 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 _LANE_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
-_MEMBAR_SCOPES = {"cta": "cta", "gl": "gpu", "sys": "sys"}
+_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # the scopes that levels of membar stand for
 
 
 def compile_barrier(operands: Operands, following: int) -> Terminator:
     """Arrive at, wait at or reduce over a barrier of the CTA."""
-    opcode = operands.opcode
-    if "red" in opcode:
+    if operands.word("red"):
         return _reducing(operands, following)
-    names, counts = _numbers(operands, operands.operands)
-    if "arrive" in opcode:
+    names, counts = _numbers(operands)
+    if operands.word("arrive"):
         return _arriving(names, counts, following)
     return _waiting(names, counts, following)
 
 
-def _numbers(operands: Operands, given: tuple[Operand, ...]) -> tuple[Reader, Reader | None]:
+def _numbers(operands: Operands) -> tuple[Reader, Reader | None]:
     """Return readers of a barrier's number and of its thread count."""
-    if not given:
-        operands.fail("the barrier names no number")
-    return operands.read(given[0], "u32"), operands.read(given[1], "u32") if len(given) > 1 else None
+    count = operands.given("b")
+    return operands.read(operands.named("a"), "u32"), None if count is None else operands.read(count, "u32")
 
 
 def _per_split(wave: Wave, group: Group, values: Array) -> IntArray:
@@ -124,12 +120,12 @@ class _Reduction:
 
 
 def _reducing(operands: Operands, following: int) -> Terminator:
-    opcode = operands.opcode
-    kind = next(word for word in ("popc", "and", "or") if word in opcode)
-    destination, *given = operands.operands
-    reduction = _Reduction(kind, operands.write(destination, "u32" if kind == "popc" else "pred"))
-    names, counts = _numbers(operands, tuple(given[:-1]))
-    held = operands.read(given[-1], "pred")
+    if operands.word("popc"):
+        reduction = _Reduction("popc", operands.write(operands.named("d"), "u32"))
+    else:
+        reduction = _Reduction(operands.word("op"), operands.write(operands.named("p"), "pred"))
+    names, counts = _numbers(operands)
+    held = operands.read(operands.named("c"), "pred")
     pc = operands.pc
 
     def wait(wave: Wave, group: Group) -> int | None:
@@ -192,10 +188,10 @@ class MaskGate:
 
 def compile_gate(operands: Operands) -> MaskGate:
     """Return the gate of a warp-collective instruction."""
-    opcode = operands.opcode
-    if converges(opcode) != "lanes":
+    if converges(operands.opcode) != "lanes":
         return MaskGate(None, rendezvous=False)
-    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=opcode[:2] == ("bar", "warp"))
+    rendezvous = operands.form().row.instruction == "bar.warp.sync"
+    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=rendezvous)
 
 
 def synchronising(gate: MaskGate, step: Action) -> Action:
@@ -235,17 +231,12 @@ def compile_warp_sync(operands: Operands) -> Action:
 
 def compile_fence(operands: Operands) -> Action:
     """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
-    opcode = operands.opcode
-    if opcode[0] == "membar":
-        scope = next((_MEMBAR_SCOPES[word] for word in opcode[1:] if word in _MEMBAR_SCOPES), None)
-    else:
-        scope = scope_of(opcode) if "proxy" not in opcode else None
-    if scope is None:
-        return compile_warp_sync(operands)  # proxy fences order nothing between generic accesses
-    named, in_order = scope, opcode[0] == "membar" or "sc" in opcode
+    level = operands.word("level")
+    scope = _LEVELS[level] if level else operands.word("scope")
+    in_order = bool(level) or operands.word("sem") == "sc"  # membar is fence.sc. Manual: "membar"
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if wave.machine.observers.active:
-            wave.machine.observers.fence(*lanes.by_warp(), named, wave.pc, in_order=in_order)
+            wave.machine.observers.fence(*lanes.by_warp(), scope, wave.pc, in_order=in_order)
 
     return step

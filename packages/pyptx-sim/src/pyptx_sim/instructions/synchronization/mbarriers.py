@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Address, Sink
+from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.memory.addresses import space_of, target
+from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.barriers.mbarrier_object import BYTES, pending_of, phase_of
 from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Released, Wait
@@ -17,9 +17,6 @@ from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.instructions.memory.addresses import Target
@@ -30,32 +27,28 @@ if TYPE_CHECKING:
 
 ACCESS = Access("atomic", BYTES, strong=True)
 # Words of PTX 9.3 whose objects have another layout, which the manual leaves open.
-_NEWER = ("layout::v1", "phase_type::primary", "phase_type::conditional")
+_PHASE_TYPES = ("phase_type::primary", "phase_type::conditional")
 
 
-def barrier_target(operands: Operands, operand: Operand) -> Target:
-    """Return where an mbarrier operand lies."""
-    return target(operands, operand, space_of(operands.opcode))
-
-
-def compile_mbarrier(operands: Operands) -> Action:
-    """Compile every form but the waits."""
-    _refuse_newer(operands)
-    return _COMPILES[operands.opcode[1]](operands)
+def barrier_target(operands: Operands) -> Target:
+    """Return where the mbarrier of an instruction lies."""
+    return target(operands, operands.named("addr"), operands.space)
 
 
 def _refuse_newer(operands: Operands) -> None:
-    word = next((word for word in operands.opcode if word in _NEWER), None)
-    if word is not None:
+    layout = operands.word("layout")
+    word = layout if layout == "layout::v1" else next(filter(None, map(operands.word, _PHASE_TYPES)), "")
+    if word:
         raise MissingSemantics(
             f"the simulator has no semantics for mbarrier with .{word}",
             hint="use the forms without layout and phase type",
         )
 
 
-def _init(operands: Operands) -> Action:
-    address, count = operands.operands
-    find, read = barrier_target(operands, address), operands.read(count, "u32")
+def compile_init(operands: Operands) -> Action:
+    """Make an mbarrier."""
+    _refuse_newer(operands)
+    find, read = barrier_target(operands), operands.read(operands.named("count"), "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
@@ -66,8 +59,9 @@ def _init(operands: Operands) -> Action:
     return step
 
 
-def _inval(operands: Operands) -> Action:
-    find = barrier_target(operands, operands.operands[0])
+def compile_inval(operands: Operands) -> Action:
+    """End the life of an mbarrier."""
+    find = barrier_target(operands)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
@@ -77,17 +71,15 @@ def _inval(operands: Operands) -> Action:
     return step
 
 
-def _arrive(operands: Operands) -> Action:
-    opcode = operands.opcode
+def compile_arrive(operands: Operands) -> Action:
+    """Arrive, and expect bytes or drop out in the same step."""
     _refuse_multicast(operands)
-    given = list(operands.operands)
-    state = Sink() if isinstance(given[0], Address) else given.pop(0)
-    find = barrier_target(operands, given[0])
-    expects = "expect_tx" in opcode
-    last = operands.read(given[1], "u32") if len(given) > 1 else None
-    write = None if isinstance(state, Sink) else operands.write(state, "b64")
-    drops, stays, releases = opcode[1] == "arrive_drop", "noComplete" in opcode, "relaxed" not in opcode
-    scope = _scope(opcode)
+    find, scope = barrier_target(operands), _scope(operands)
+    state, given = operands.given("state"), operands.given("tx_count") or operands.given("count")
+    last = None if given is None else operands.read(given, "u32")
+    write = None if state is None or isinstance(state, Sink) else operands.write(state, "b64")
+    expects, drops, stays = (bool(operands.word(word)) for word in ("expect_tx", "arrive_drop", "noComplete"))
+    releases = operands.word("sem") != "relaxed"
 
     def step(wave: Wave, lanes: Lanes) -> None:
         states = np.zeros((lanes.height, WARP), np.uint64)
@@ -107,21 +99,21 @@ def _arrive(operands: Operands) -> Action:
     return step
 
 
-def _scope(opcode: tuple[str, ...]) -> str:
+def _scope(operands: Operands) -> str:
     """Return the scope of an arrival or a wait: the block's where none is named."""
-    return "cluster" if "cluster" in opcode else "cta"
+    return operands.word("scope") or "cta"
 
 
 def _refuse_multicast(operands: Operands) -> None:
-    if any(word.startswith("multicast") for word in operands.opcode):
+    if operands.word("multicast::cluster::32b"):
         raise MissingSemantics("the simulator has no semantics for a multicast arrival at mbarriers")
 
 
-def _transactions(operands: Operands) -> Action:
+def compile_transactions(operands: Operands) -> Action:
+    """Expect bytes, or count them as arrived."""
     _refuse_multicast(operands)
-    address, amount = operands.operands
-    find, read = barrier_target(operands, address), operands.read(amount, "u32")
-    completes = operands.opcode[1] == "complete_tx"
+    find, read = barrier_target(operands), operands.read(operands.named("tx_count"), "u32")
+    completes = operands.word("complete_tx")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         act = wave.mbarriers.complete if completes else wave.mbarriers.expect
@@ -133,15 +125,16 @@ def _transactions(operands: Operands) -> Action:
     return step
 
 
-def _pending_count(operands: Operands) -> Action:
-    destination, state = operands.operands
-    write, read = operands.write(destination, "u32"), operands.read(state, "u64")
+def compile_pending_count(operands: Operands) -> Action:
+    """Read the number of pending arrivals out of a state."""
+    write, read = operands.write(operands.named("count"), "u32"), operands.read(operands.named("state"), "u64")
     return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
 
 
-def _check_layout(operands: Operands) -> Action:
-    """Every object here has the layout that `mbarrier.init` without a layout gives."""
-    write = operands.write(operands.operands[0], "pred")
+def compile_check_layout(operands: Operands) -> Action:
+    """Say yes: every object here has the layout that `mbarrier.init` without a layout gives."""
+    _refuse_newer(operands)
+    write = operands.write(operands.named("p"), "pred")
     return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
 
 
@@ -151,15 +144,15 @@ def _check_layout(operands: Operands) -> Action:
 def compile_wait(operands: Operands, following: int) -> Terminator:
     """Test for a phase's completion; a split that is told "not yet" parks first, as `try_wait` may."""
     _refuse_newer(operands)
-    destination, address, phase = operands.operands[:3]  # a time limit may follow
-    parity = "parity" in operands.opcode
+    parity = operands.given("parity")
+    phase = operands.named("state") if parity is None else parity
     wait = _Waiting(
-        find=barrier_target(operands, address),
-        read=operands.read(phase, "u32" if parity else "u64"),
-        write=operands.write(destination, "pred"),
-        parity=parity,
-        acquires="relaxed" not in operands.opcode,
-        scope=_scope(operands.opcode),
+        find=barrier_target(operands),
+        read=operands.read(phase, "u64" if parity is None else "u32"),
+        write=operands.write(operands.named("p"), "pred"),
+        parity=parity is not None,
+        acquires=operands.word("sem") != "relaxed",
+        scope=_scope(operands),
         following=following,
     )
     guard = operands.guard()
@@ -270,19 +263,3 @@ class _Waiting:
         keys: IntArray = np.array([parked[warp] for warp in splits.warp[parking].tolist()], np.int64)
         wave.mbarriers.park(parking, keys)
         return None
-
-
-_COMPILES: Final[dict[str, Callable[[Operands], Action]]] = {
-    "init": _init,
-    "inval": _inval,
-    "arrive": _arrive,
-    "arrive_drop": _arrive,
-    "expect_tx": _transactions,
-    "complete_tx": _transactions,
-    "pending_count": _pending_count,
-    "check_layout": _check_layout,
-}
-NAMES: Final = tuple(_COMPILES)
-"""What `compile_mbarrier` compiles."""
-SIGNALS: Final = frozenset({"arrive", "arrive_drop", "complete_tx"})
-"""Those that may complete a phase."""

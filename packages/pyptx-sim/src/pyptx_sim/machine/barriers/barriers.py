@@ -216,8 +216,8 @@ class Barriers:
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
             other = first.setdefault(warp, site)
-            opcode = machine.program.sites[int(site)].instruction.opcode
-            if other != site and (opcode[0] == "bar" or "aligned" in opcode):
+            form = machine.program.forms[int(site)]
+            if other != site and form is not None and (form.row.opcode == "bar" or "aligned" in form.words):
                 name = self._wave.geometry.warp_name(warp)
                 machine.log.report(
                     "barrier-divergence",

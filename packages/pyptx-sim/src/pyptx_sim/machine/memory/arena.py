@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.machine.memory.atomics import apply
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
 
@@ -84,6 +86,43 @@ class Arena:
                 packed[..., position] = values[part * per_unit + position]
             word = packed.view(self._units(unit).dtype)[..., 0]
             self._units(unit)[index + part if part else index] = word
+
+    def take(self, index: IntArray, dtype: DType) -> Array:
+        """Return copies of elements of a dtype, which `index` counts from the start."""
+        return self.data.view(dtype).take(index)
+
+    def put(self, index: IntArray, values: Array) -> None:
+        """Write elements, which `index` counts from the start, and note that they are written."""
+        self.data.view(values.dtype)[index] = values
+        self._mark_elements(index, values.dtype)
+
+    def update(self, index: IntArray, how: Update, values: Array) -> None:
+        """Combine elements, which `index` counts from the start, with values, one after the other."""
+        apply(self.data.view(values.dtype), index, how, values, values)
+        self._mark_elements(index, values.dtype)
+
+    def _mark_elements(self, index: IntArray, dtype: DType) -> None:
+        if self.initialised is not None:
+            self.initialised.view(dtype)[index] = np.frombuffer(b"\1" * dtype.itemsize, dtype)
+
+    def blank(self, index: IntArray, dtype: DType) -> NDArray[np.bool_] | None:
+        """Return which elements have bytes that nothing has written; None if there are none."""
+        if self.initialised is None:
+            return None
+        known = self.initialised.view(dtype)[index].tobytes()
+        if known.count(1) == len(known):
+            return None
+        return np.logical_not(np.frombuffer(known, np.bool_).reshape(-1, dtype.itemsize).all(axis=1))
+
+    def bytes_at(self, start: int, size: int) -> bytes:
+        """Return the bytes from an offset on."""
+        return self.data[start : start + size].tobytes()
+
+    def set_bytes(self, start: int, values: bytes) -> None:
+        """Write bytes from an offset on, and note that they are written."""
+        self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
+        if self.initialised is not None:
+            self.initialised[start : start + len(values)] = 1
 
     def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
         """Copy `size` bytes (a power of two up to 16), aligned to it, from each of `sources` to one of `targets`."""

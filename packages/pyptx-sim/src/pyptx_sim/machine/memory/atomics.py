@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from pyptx_sim.numerics.extremes import Extreme
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.extremes import Extreme
-from pyptx_sim.semantics.numerics.formats import HALVES
-from pyptx_sim.semantics.numerics.nan import canonical
-from pyptx_sim.semantics.numerics.subnormals import flushed
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.semantics.numerics.formats import Half
+    from pyptx_sim.numerics.formats import Half
 
 # (old, operand, second operand) → new, all arrays of one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]

@@ -100,6 +100,8 @@ class SharedMemory:
 
     space = "shared"
     observed = True
+    start = SHARED_BASE
+    """The first valid address; `end` is the one behind the last."""
 
     def __init__(
         self,

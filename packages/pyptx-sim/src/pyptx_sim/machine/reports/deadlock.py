@@ -78,7 +78,7 @@ def reason(wave: Wave, split: int) -> str:
     }
     state = State(int(wave.splits.state[split]))
     if state == State.STALLED:
-        return wave.stall_at(int(wave.splits.key[split])).describe(split)
+        return wave.stall_at(int(wave.splits.key[split])).describe(int(wave.splits.warp[split]))
     if state in reasons:
         return reasons[state](split)
     return describe_wait(wave, split) or _OTHERWISE.get(state, "spins")

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acme_arch.sim.vault import LINE, VAULT
+from acme_arch.sim.vault import LINE, VAULT, WORD
 from pyptx_sim.extension import AsyncItem, GroupKind, Layout, Proxy, Rule, Step, Touch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, Operands, Turn
-    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.extension import Action, Operands, Reader, Turn
 
 BLENDS = GroupKind(name="blend", operations="products of the blender", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
@@ -60,11 +59,10 @@ class Products(AsyncItem):
     def move(self) -> None:
         """Multiply."""
         arena = self.wave.memory(VAULT).arena
-        words = arena.data.view(np.uint32)
-        for d, a, b in zip(self.d // 4, self.a // 4, self.b // 4, strict=True):
-            left, right = (words[at : at + 16].reshape(4, 4) for at in (a, b))
-            product = left @ right
-            words[d : d + 16] = (product.T if self.columns else product).reshape(-1)
+        left, right = (np.stack(arena.gather(at, WORD, 16), axis=1).reshape(-1, 4, 4) for at in (self.a, self.b))
+        product = left @ right
+        lines = product.swapaxes(1, 2) if self.columns else product
+        arena.scatter(self.d, list(lines.reshape(-1, 16).T))
         arena.mark(self.d, LINE)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from acme_arch.sim import blender, recipes, vault
-from pyptx_sim.extension import Extension, Mutation
-from pyptx_sim.mutations import edits
+from pyptx_sim.extension import Extension, Mutation, edits
 
 EXTENSION = Extension(
     version=1,

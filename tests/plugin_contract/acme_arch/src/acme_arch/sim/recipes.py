@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.blender import BLENDER, BLENDS, lines_at
-from acme_arch.sim.vault import LINE, VAULT
+from acme_arch.sim.vault import LINE, VAULT, WORD
 from pyptx_sim.extension import AsyncItem, Proxy, Rule, Step, Touch
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Shuffles(AsyncItem):
     def move(self) -> None:
         """Move the words."""
         arena = self.wave.memory(VAULT).arena
-        words = arena.data.view(np.uint32)
-        for d, a, r in zip(self.d // 4, self.a // 4, self.r // 4, strict=True):
-            words[d : d + 16] = words[a : a + 16][words[r : r + 16] % 16]
+        words, recipes = (np.stack(arena.gather(at, WORD, 16), axis=1) for at in (self.a, self.r))
+        moved = np.take_along_axis(words, recipes.astype(np.int64) % 16, axis=1)
+        arena.scatter(self.d, list(moved.T))
         arena.mark(self.d, LINE)
 
 

@@ -11,6 +11,7 @@ from pyptx_sim.extension import Rule, Space, Step
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands, Stall, Terminator, Turn, Wave
 
+WORD = np.dtype(np.uint32)
 LINE, LINES = 64, 64  # bytes, and lines of a vault
 VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {address // LINE} +{address % LINE}")
 
@@ -51,20 +52,20 @@ class Lines:
         if not 0 <= line < LINES or self._taken_at[cta, line] < 0:
             return False
         self._taken_at[cta, line] = -1
-        self._wave.resume(self._wave.stalled(self))
+        self._wave.stalled(self).resume()
         return True
 
-    def describe(self, split: int) -> str:
+    def describe(self, warp: int) -> str:
         """Return what a waiting warp lacks."""
-        cta = self._wave.geometry.cta[self._wave.splits.warp[split]]
+        cta = self._wave.geometry.cta[warp]
         return f"waits for a line of the vault: all {np.count_nonzero(self._taken_at[cta] >= 0)} are taken"
 
     def _report_leaks(self) -> None:
-        if len(self._wave.splits.alive()):
+        if not self._wave.ended:
             return
         for pc in np.unique(self._taken_at[self._taken_at >= 0]).tolist():
             count = int(np.count_nonzero(self._taken_at == pc))
-            self._wave.machine.log.report("vault-leak", "the block ends and keeps a line of its vault", pc, count=count)
+            self._wave.report("vault-leak", "the block ends and keeps a line of its vault", pc, count=count)
 
 
 def _alloc(operands: Operands, following: int) -> Terminator:
@@ -104,8 +105,7 @@ def _put(operands: Operands) -> Action:
 
 def _get(operands: Operands) -> Action:
     destination, address = operands.destination("d", "b32"), operands.source("a", "u32")
-    word = np.dtype(np.uint32)
-    return operands.action(lambda turn: turn.write(destination, turn.load(VAULT, turn.read(address), word)))
+    return operands.action(lambda turn: turn.write(destination, turn.load(VAULT, turn.read(address), WORD)))
 
 
 STEPS = (

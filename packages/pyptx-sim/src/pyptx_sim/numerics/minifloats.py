@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.nan import F16_NAN
+from pyptx_sim.numerics.nan import F16_NAN
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

@@ -1,4 +1,4 @@
-"""The changes that operators make, each a generator: none, one or several for an instruction in its place.
+"""The changes that mutations make, each a generator: none, one or several for an instruction in its place.
 
 Every change stays within the lines of the statements that it touches.
 """
@@ -6,22 +6,20 @@ Every change stays within the lines of the statements that it touches.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import evolve
 from pyptx_ir.syntax.nodes import Empty, Instruction
 from pyptx_ir.syntax.operands import Address, Immediate, Pair, Register, Symbol, TensorAddress, Vector
-from pyptx_sim.extension import step_of
-from pyptx_sim.program.constants import parse_literal
+from pyptx_sim.extension.registry import step_of
+from pyptx_sim.literals import parse_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.mutations.sites import Change, Site
-
-Edit: TypeAlias = "Callable[[Site], Iterator[Change]]"
+    from pyptx_sim.extension.mutation import Change, Edit, Site
 
 
 def _nothing(node: Statement) -> Empty:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.nan import F16_NAN, has_nan
-from pyptx_sim.semantics.numerics.rounding import F32, narrowed_to_odd
-from pyptx_sim.semantics.numerics.subnormals import flushed_half
+from pyptx_sim.numerics.nan import F16_NAN, has_nan
+from pyptx_sim.numerics.rounding import F32, narrowed_to_odd
+from pyptx_sim.numerics.subnormals import flushed_half
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.fused import fma_f32
+from pyptx_sim.numerics.rounding import F64, sum_to_odd, to_f32, zero_sign
+from pyptx_sim.numerics.subnormals import flushed, reaches_least_normal
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.fused import fma_f32
-from pyptx_sim.semantics.numerics.rounding import F64, sum_to_odd, to_f32, zero_sign
-from pyptx_sim.semantics.numerics.subnormals import flushed, reaches_least_normal
 
 Core: TypeAlias = Callable[..., Array]
 

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.fused import fma_f64
+from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.fused import fma_f64
-from pyptx_sim.semantics.numerics.tensor_cores import exact_sum, model_of, rounded
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""

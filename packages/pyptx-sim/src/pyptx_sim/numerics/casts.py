@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.directed import nudged
-from pyptx_sim.semantics.numerics.formats import HALVES
-from pyptx_sim.semantics.numerics.nan import F32_NAN, canonical
-from pyptx_sim.semantics.numerics.rounding import F32, F64, PRECISIONS, rounded, sum_error, sum_to_odd, to_f32
+from pyptx_sim.numerics.directed import nudged
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.numerics.nan import F32_NAN, canonical
+from pyptx_sim.numerics.rounding import F32, F64, PRECISIONS, rounded, sum_error, sum_to_odd, to_f32
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.plugins.targets import find_target
-from pyptx_sim.semantics.numerics.formats import HALVES
-from pyptx_sim.semantics.numerics.nan import canonical
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.numerics.nan import canonical
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

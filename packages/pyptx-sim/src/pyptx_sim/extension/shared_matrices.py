@@ -15,9 +15,12 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_sim.machine.lanes import IntArray
+    from numpy.typing import NDArray
+
     from pyptx_sim.machine.memory.arena import Arena
     from pyptx_sim.operation import Array
+
+    IntArray = NDArray[np.int64]
 
 CHUNK = 16
 """Bytes that lie together."""
@@ -56,6 +59,10 @@ class Extent:
     major: Major
 
 
+Located: TypeAlias = tuple[SharedMatrix, int]
+"""A matrix, and where the shared memory of its block begins in the arena."""
+
+
 @lru_cache(maxsize=512)
 def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
     """Return the address of each 16 bytes in a block's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
@@ -81,10 +88,8 @@ def _places(leading: int, stride: int, swizzle: int, base: int, phase: int, exte
     return linear ^ ((linear // _ROW - base) % width) * CHUNK
 
 
-def gather(
-    arena: Arena, matrices: Sequence[tuple[SharedMatrix, int]], extent: Extent, dtype: np.dtype[np.generic]
-) -> Array:
-    """Return the elements of some matrices, each in the block whose shared memory begins at the number beside it.
+def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.dtype[np.generic]) -> Array:
+    """Return the elements of some matrices, each in its block.
 
     `[matrices, mn, k]`, as elements of `dtype`.
     """
@@ -93,7 +98,7 @@ def gather(
     return elements if extent.major == "K" else elements.swapaxes(1, 2)
 
 
-def offsets(matrices: Sequence[tuple[SharedMatrix, int]], extent: Extent) -> IntArray:
+def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
     """Return the offset in the arena of each 16 bytes of some matrices, `[matrices, …]`."""
     first = matrices[0][0]
     if all(matrix is first or matrix == first for matrix, _ in matrices):

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.formats import widen_bf16
+from pyptx_sim.numerics.minifloats import MINIFLOATS, decode
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.formats import widen_bf16
-from pyptx_sim.semantics.numerics.minifloats import MINIFLOATS, decode
 
 Widen: TypeAlias = Callable[[Array], Array]
 

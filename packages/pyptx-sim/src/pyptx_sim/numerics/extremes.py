@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.nan import has_nan
+from pyptx_sim.numerics.nan import has_nan
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

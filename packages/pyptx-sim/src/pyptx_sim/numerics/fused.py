@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.directed import nudged, patched
-from pyptx_sim.semantics.numerics.exact import fma_exact
-from pyptx_sim.semantics.numerics.rounding import (
+from pyptx_sim.numerics.directed import nudged, patched
+from pyptx_sim.numerics.exact import fma_exact
+from pyptx_sim.numerics.rounding import (
     F32,
     F64,
     FACTOR_LIMIT,
@@ -20,7 +20,7 @@ from pyptx_sim.semantics.numerics.rounding import (
     sum_to_odd,
     zero_sign,
 )
-from pyptx_sim.semantics.numerics.subnormals import has_subnormal
+from pyptx_sim.numerics.subnormals import has_subnormal
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.directed import add_f64, divide_f64, sqrt_f64
+from pyptx_sim.numerics.fused import fma_f64, multiply_f64
+from pyptx_sim.numerics.single import reciprocal
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.directed import add_f64, divide_f64, sqrt_f64
-from pyptx_sim.semantics.numerics.fused import fma_f64, multiply_f64
-from pyptx_sim.semantics.numerics.single import reciprocal
 
 Core: TypeAlias = Callable[..., Array]
 

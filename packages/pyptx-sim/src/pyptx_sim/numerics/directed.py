@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.semantics.numerics.exact import divide_exact, fma_exact, sqrt_exact
-from pyptx_sim.semantics.numerics.rounding import FACTOR_LIMIT, PRODUCT_LEAST, product_error, sum_error, zero_sign
+from pyptx_sim.numerics.exact import divide_exact, fma_exact, sqrt_exact
+from pyptx_sim.numerics.rounding import FACTOR_LIMIT, PRODUCT_LEAST, product_error, sum_error, zero_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable

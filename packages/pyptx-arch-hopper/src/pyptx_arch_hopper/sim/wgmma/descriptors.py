@@ -1,0 +1,126 @@
+"""Where the matrices of products lie: what descriptors say, and what is wrong with some.
+
+Manual: "Matrix Descriptor Format", "Shared Memory Matrix Layout".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_arch_hopper.descriptors import FIELD_BITS, UNIT_BYTES
+from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, offsets, places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.extension import Array, IntArray, Operands, Turn, Warpgroups
+    from pyptx_sim.extension.shared_matrices import Located
+
+Bits: TypeAlias = NDArray[np.uint64]
+
+_MASK = (1 << FIELD_BITS) - 1
+_LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
+_WIDTHS = (16, 128, 64, 32)  # of the pattern, by the descriptor's swizzle
+
+
+@lru_cache(maxsize=1024)
+def read_descriptor(bits: int) -> SharedMatrix:
+    """Return the matrix that a descriptor tells of; `pyptx_arch_hopper.descriptors` has the fields."""
+    return SharedMatrix(
+        start=(bits & _MASK) * UNIT_BYTES,
+        leading=(bits >> _LEADING & _MASK) * UNIT_BYTES,
+        stride=(bits >> _STRIDE & _MASK) * UNIT_BYTES,
+        swizzle=_WIDTHS[bits >> _SWIZZLE & 3],
+        base=bits >> _BASE & 7,
+    )
+
+
+def located(bits: Bits, blocks: IntArray) -> list[Located]:
+    """Return the matrices of descriptors, each with where the shared memory of its block begins."""
+    return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
+
+
+def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups, IntArray], Bits | None]:
+    """Return what reads the descriptor of each warpgroup; it returns None if a matrix cannot lie there."""
+    source = operands.source(name, "u64")
+
+    def read(turn: Turn, warpgroups: Warpgroups, blocks: IntArray) -> Bits | None:
+        values = turn.read(source)
+        if turn.checked:
+            _check_uniform(turn, warpgroups, values)
+        bits: Bits = warpgroups.lead(values)
+        for each in dict.fromkeys(bits.tolist()):
+            if not _is_sound(turn, read_descriptor(each), extent):
+                return None
+        if turn.checked:
+            _check_written(turn, located(bits, blocks), extent)
+        return bits
+
+    return read
+
+
+def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
+    if not any(values.strides):
+        return  # one value for all
+    all_values = warpgroups.threads(values)
+    if (all_values != all_values[:, :1]).any():
+        turn.fault(
+            "matrix-descriptor",
+            "threads of one warpgroup hold different descriptors",
+            "compute the descriptor of values that all 128 threads share",
+        )
+
+
+def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
+    """Report a descriptor that points outside of shared memory, or into the middle of its swizzle's pattern."""
+    memory = turn.wave.shared
+    problem = _problem(memory.start, memory.end, matrix, extent)
+    if problem is None:
+        return True
+    rule, message, hint, usable = problem
+    turn.fault(rule, message, hint, turn.count)
+    return usable
+
+
+@lru_cache(maxsize=512)
+def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tuple[str, str, str, bool] | None:
+    """Return the rule that a descriptor breaks, what is wrong, what to do, and whether it can be read all the same."""
+    where = places(matrix, extent)
+    low, high = int(where.min()), int(where.max()) + CHUNK
+    if low < start or high > end:
+        message = f"a matrix of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {low:#x} to {high:#x}"
+        hint = f"shared memory lies from {start:#x} to {end:#x}; look at the descriptor's address and strides"
+        return "out-of-bounds", message, hint, False
+    rows = matrix.swizzle // CHUNK
+    row = matrix.start // 128 % rows
+    if row != matrix.base % rows:
+        message = (
+            f"a matrix with a swizzle of {matrix.swizzle} bytes begins in row {row} of its pattern, and its descriptor "
+            f"says {matrix.base} (base offset)"
+        )
+        return "matrix-descriptor", message, f"align the matrix to {rows * 128} bytes", True
+    if np.unique(where).size != where.size:
+        message = (
+            f"a matrix of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
+        )
+        return "matrix-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
+    return None
+
+
+def _check_written(turn: Turn, matrices: list[Located], extent: Extent) -> None:
+    memory = turn.wave.shared
+    where = offsets(matrices, extent)
+    written = memory.arena.written(where, CHUNK, partly=False)
+    if written is None or written.all():
+        return
+    missing = where[~written]
+    turn.fault(
+        "uninitialised-memory",
+        f"a product reads shared memory at {memory.describe_offset(int(missing[0]))}, which nothing has written",
+        "write it first, and wait for the copies that do: shared memory holds arbitrary bytes",
+        len(missing),
+    )

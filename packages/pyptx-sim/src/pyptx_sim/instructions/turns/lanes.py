@@ -1,0 +1,182 @@
+"""The lanes that execute an instruction, their registers, and reports at the instruction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_sim.instructions.turns.warpgroups import Warpgroups
+from pyptx_sim.machine.lanes import Lanes
+from pyptx_sim.machine.memory.access import fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyptx_sim.instructions.compiling.registers import Reader, Writer
+    from pyptx_sim.machine.wave import Wave
+
+__all__ = ["ActiveLanes", "Integers", "Masks"]
+
+T = TypeVar("T")
+Integers: TypeAlias = NDArray[np.int64]
+Masks: TypeAlias = NDArray[np.bool_]
+
+
+class ActiveLanes:
+    """Some lanes that execute an instruction together: rows of warps of a wave, and a mask over their lanes.
+
+    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter. Among the rows may be some
+    without an active lane: `threads` and `warps` leave them out. `splits` are the warp splits that end a block with the
+    instruction, one for each of `warps`; None where it ends none.
+    """
+
+    __slots__ = ("_lanes", "_splits", "wave")
+
+    def __init__(self, wave: Wave, lanes: Lanes, splits: Integers | None = None) -> None:
+        """See a wave through the lanes of one step."""
+        self.wave = wave
+        self._lanes = lanes
+        self._splits = splits
+
+    # --- which lanes ----------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Integers:
+        """The numbers in the wave of the warps, `[rows]`."""
+        return self._lanes.row_numbers()
+
+    @property
+    def mask(self) -> Masks:
+        """Which lanes are active, bool `[rows, 32]`; not to be changed."""
+        return self._lanes.full_mask
+
+    @property
+    def warps(self) -> Integers:
+        """The numbers in the wave of the warps that have an active lane."""
+        return self._lanes.active_rows()
+
+    @property
+    def threads(self) -> tuple[Integers, Integers]:
+        """The active lanes in order: their warps in the wave, and lanes."""
+        positions, lanes = self._lanes.active
+        return self._lanes.warps(positions), lanes
+
+    @property
+    def places(self) -> tuple[Integers, Integers]:
+        """The active lanes in order: positions among the rows, and lanes."""
+        return self._lanes.active
+
+    @property
+    def count(self) -> int:
+        """How many lanes are active."""
+        return self._lanes.count
+
+    def by_warp(self) -> Iterator[Self]:
+        """Yield the turn of each warp that has an active lane."""
+        for row, mask in zip(self.rows, self.mask, strict=True):
+            if mask.any():
+                yield type(self)(self.wave, Lanes(row[None], mask[None], 1, whole=False))
+
+    def by_thread(self) -> Iterator[Self]:
+        """Yield the turn of each active lane, in order."""
+        for warp, lane in zip(*self.threads, strict=True):
+            mask = np.zeros((1, 32), np.bool_)
+            mask[0, lane] = True
+            yield type(self)(self.wave, Lanes(warp[None], mask, 1, whole=False))
+
+    def narrowed(self, condition: Masks) -> Self | None:
+        """Return the turn of those lanes for which a condition holds; None if there are none.
+
+        The condition is `[rows, 32]`, or broadcast to that.
+        """
+        some = self._lanes.narrowed(condition)
+        return None if some is None else self._of(some)
+
+    def first_lanes(self) -> Self:
+        """Return the turn of the first active lane of each warp."""
+        mask = self.mask
+        first = np.zeros_like(mask)
+        first[np.arange(len(mask)), mask.argmax(axis=1)] = True
+        return self._of(Lanes(self._lanes.rows, first & mask, self._lanes.height, whole=False))
+
+    def _of(self, lanes: Lanes) -> Self:
+        splits = self._splits
+        if splits is not None and lanes is not self._lanes:
+            splits = splits[np.isin(self.warps, lanes.active_rows())]
+        return type(self)(self.wave, lanes, splits)
+
+    def warpgroups(self) -> Warpgroups:
+        """Return the warpgroups that execute the instruction, for one that converges them."""
+        return Warpgroups(self)
+
+    @property
+    def ctas(self) -> Integers:
+        """The block of each row, by its place in the wave."""
+        found: Integers = self.wave.geometry.cta[self.rows]
+        return found
+
+    # --- registers ------------------------------------------------------------------------------
+
+    def read(self, source: Reader) -> NDArray[Any]:
+        """Return what `Operands.source` reads, `[rows, 32]`; not to be changed."""
+        values: NDArray[Any] = np.broadcast_to(source(self.wave, self._lanes), (self._lanes.height, 32))
+        return values
+
+    def write(self, destination: Writer, values: NDArray[Any]) -> None:
+        """Write values, `[rows, 32]` or broadcast to that, where `Operands.destination` says."""
+        destination(self.wave, self._lanes, values)
+
+    def each(self, source: Reader) -> NDArray[Any]:
+        """Return what `Operands.source` reads for each active lane, in order."""
+        values: NDArray[Any] = self.read(source)[self._lanes.active]
+        return values
+
+    def will_write(self, registers: Mapping[int, str], *, reads: bool = False) -> None:
+        """Note that work which is issued here writes registers, names by slots, as far as checks know of it.
+
+        `reads`: it reads them first, so that all active lanes need to have written them.
+        """
+        self.wave.note_deferred(registers, self._lanes, reads=reads)
+
+    def part(self, make: Callable[[Wave], T]) -> T:
+        """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""
+        return self.wave.part(make)
+
+    # --- reports --------------------------------------------------------------------------------
+
+    @property
+    def pc(self) -> int:
+        """The instruction, for reports and observers."""
+        return self.wave.pc
+
+    @property
+    def checked(self) -> bool:
+        """Whether faults become findings; they raise an error otherwise."""
+        return self.wave.machine.checked
+
+    @property
+    def observed(self) -> bool:
+        """Whether anybody wants to hear of accesses and of asynchronous work."""
+        return self.wave.machine.observers.active
+
+    def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
+        """Report a finding at this instruction, in a checked run; without a hint, the rule's is taken."""
+        self.wave.report(rule, message, self.pc, hint=hint, count=count)
+
+    def fault(self, rule: str, message: str, hint: str, count: int = 1) -> None:
+        """Report an access that cannot take place, or raise MemoryFault in a run without checks."""
+        fault(self.wave, rule, message, hint, count)
+
+    def misuse(self, rule: str, message: str, hint: str) -> None:
+        """Report what has no meaning, or raise BarrierFault in a run without checks."""
+        self.wave.mbarriers.misuse(rule, message, self.pc, hint)
+
+    def mbarrier_name(self, offset: int) -> str:
+        """Return what messages call the mbarrier at an offset of shared memory."""
+        return self.wave.mbarriers.name(offset)
+
+    def thread_name(self, warp: int, lane: int) -> str:
+        """Return what messages call a thread, by its warp in the wave."""
+        return self.wave.geometry.thread_name(warp, lane)

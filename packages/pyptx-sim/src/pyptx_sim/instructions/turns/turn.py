@@ -1,0 +1,149 @@
+"""What a step of an extension sees of one execution of its instruction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.extension.space import name_of
+from pyptx_sim.instructions.notify import tell_waited
+from pyptx_sim.instructions.synchronization.async_copy import arrive_behind
+from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
+from pyptx_sim.instructions.synchronization.threads import in_shared
+from pyptx_sim.instructions.turns.memory import Accesses
+from pyptx_sim.machine.lanes import by_warp
+from pyptx_sim.observer import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator
+
+    from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
+    from pyptx_sim.instructions.memory.addresses import Target
+    from pyptx_sim.instructions.turns.lanes import Integers, Masks
+    from pyptx_sim.observer import Touch
+
+__all__ = ["Turn"]
+
+
+class Turn(Accesses):
+    """Some lanes that execute an instruction together, with all that they can do.
+
+    See `ActiveLanes` for what the lanes are and for their registers, and `Accesses` for memory. Here is what issues
+    asynchronous work, and what synchronises.
+    """
+
+    __slots__ = ()
+
+    # --- asynchronous work ----------------------------------------------------------------------
+
+    def join(self, kind: GroupKind) -> Integers:
+        """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers.
+
+        Of a kind that warpgroups issue, an operation of each of these joins, and the numbers are theirs.
+        """
+        groups = self.wave.groups_of(kind)
+        if kind.issued_by == "warpgroup":
+            members = self.warpgroups().warps
+            groups.note(members.reshape(-1), np.zeros(members.size, np.int64), self.pc)
+            warps, lanes = members[:, 0], np.zeros(len(members), np.int64)
+            theirs: Integers = groups.open[warps, lanes]
+            return theirs
+        warps, lanes = self.threads
+        groups.note(warps, lanes, self.pc)
+        numbers: Integers = groups.open[warps, lanes]
+        return numbers
+
+    def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
+        """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""
+        self.wave.engine.issue(item)
+        if not self.observed:
+            return
+        observers, told = self.wave.machine.observers, tuple(touches)
+        for place, warps, lanes in _signalled(item, told):
+            observers.barrier_used(place, *by_warp(warps, lanes), self.pc)
+        work = Work(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, told)
+        observers.issued(work)
+
+    def commit(self, kind: GroupKind) -> None:
+        """Close the open group of each thread."""
+        self.wave.groups_of(kind).commit(self.rows, self.mask)
+
+    def wait(self, kind: GroupKind, latest: int | None = None, *, reads: bool = False) -> None:
+        """Wait until only the `latest` groups of each thread are pending; without, for all that it has issued.
+
+        `reads`: until the sources of the others are read.
+        """
+        groups = self.wave.groups_of(kind)
+        if latest is None:
+            self.commit(kind)
+        groups.wait(self.rows, self.mask, latest or 0, reads=reads)
+        self.wave.engine.finish_groups(kind, groups, reads=reads)
+        tell_waited(self.wave, kind, *self._lanes.by_warp())
+
+    def arrive_behind(self, kind: GroupKind, barrier: Target) -> None:
+        """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`)."""
+        for _, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
+            arrive_behind(self.wave, kind, threads)
+
+    def show(self, proxy: Proxy, *spaces: Space | str) -> None:
+        """Execute a fence: let a proxy see what the lanes know of some spaces."""
+        if self.observed:
+            names = tuple(name_of(space) for space in spaces)
+            self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
+
+    def show_mbarriers(self) -> None:
+        """Execute a fence: let others see the mbarriers that the lanes have initialised, once they synchronise."""
+        if self.observed:
+            self.wave.machine.observers.init_fence(*self._lanes.by_warp())
+
+    def release_to(self, proxy: Proxy) -> None:
+        """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
+        if self.observed:
+            self.wave.machine.observers.proxy_released(proxy, *self._lanes.by_warp())
+
+    def acquire_through(self, proxy: Proxy, space: Space | str, offsets: Integers, size: int) -> None:
+        """Execute its acquiring fence, of `size` bytes at each active thread's offset in the memory's arena."""
+        if not self.observed:
+            return
+        warps, lanes = self.threads
+        for place in np.unique(offsets).tolist():
+            here = offsets == place
+            some = by_warp(warps[here], lanes[here])
+            self.wave.machine.observers.proxy_acquired(proxy, name_of(space), place, size, *some)
+
+    # --- synchronisation ------------------------------------------------------------------------
+
+    def release(self, key: Hashable, phase: int = 0, *, relaxed: bool = False) -> None:
+        """Leave what the lanes know and have done for whoever acquires `key` later, in the same phase and wave.
+
+        Keys of all extensions are one table: let yours hold something that is yours, such as a `Space`. `relaxed`: the
+        lanes arrive, and release nothing but the initialisation of mbarriers that they have fenced.
+        """
+        if self.observed:
+            place, scope = self.wave.place(key), None if relaxed else "cluster"
+            self.wave.machine.observers.signal(place, phase, *self._lanes.by_warp(), self.pc, scope=scope)
+
+    def acquire(self, key: Hashable, phase: int = 0) -> None:
+        """Let the lanes know what was left at `key`: all that its releases tell of happened before."""
+        if self.observed:
+            place = self.wave.place(key)
+            self.wave.machine.observers.acquire(place, phase, *self._lanes.by_warp(), self.pc, scope="cluster")
+
+    def stall(self, on: Stall, which: Masks | None = None) -> None:
+        """Let the lanes of `warps`, or of some of these, wait until somebody resumes them (`Wave.stalled`).
+
+        For what `Operands.end_once` executes: the lanes go on behind the instruction.
+        """
+        splits = self._splits
+        assert splits is not None, "only what ends a block can wait"  # noqa: S101 - a step's own mistake
+        self.wave.stall(splits if which is None else splits[which], on)
+
+
+def _signalled(item: AsyncItem, touches: Iterable[Touch]) -> Iterator[tuple[int, Integers, Integers]]:
+    """Yield the mbarriers that hear of writes, with the warps and lanes of the threads that have issued these."""
+    for touch in touches:
+        if touch.writes and touch.barriers is not None:
+            for place in np.unique(touch.barriers).tolist():
+                here = touch.barriers == place
+                yield place, item.warps[here], item.lanes[here]

@@ -1,0 +1,41 @@
+"""The warpgroups that execute an instruction, four warps each. Manual: "Warpgroup"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
+
+__all__ = ["Warpgroups"]
+
+
+class Warpgroups:
+    """The whole warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[len, 4]`, and its block."""
+
+    __slots__ = ("_positions", "ctas", "numbers", "warps")
+
+    def __init__(self, turn: ActiveLanes) -> None:
+        """Find those of the active lanes."""
+        known, rows = turn.wave.geometry.warpgroups, turn.rows
+        self.numbers: Integers = np.unique(known.of[turn.warps])
+        self.warps: Integers = known.warps[self.numbers]
+        self.ctas: Integers = known.cta[self.numbers]
+        self._positions: Integers = np.searchsorted(rows, self.warps)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.numbers)
+
+    def lead(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of the first thread of each, of an array `[rows, 32]`."""
+        first: NDArray[Any] = values[self._positions[:, 0], 0]
+        return first
+
+    def threads(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of all threads of each, `[len, 128]`."""
+        return values[self._positions.reshape(-1)].reshape(len(self), -1)

@@ -1,0 +1,130 @@
+"""Values of registers that are kept in another form, and written to the registers when work has completed.
+
+A matrix that lies in the registers of several warps is computed as a matrix. Work that adds to it again and again goes
+on with the matrix, as long as the registers hold what was written to them: then nothing is collected out of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension.deferred import Distribution
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+__all__ = ["DeferredMatrix", "DeferredRegisters"]
+
+
+class DeferredRegisters:
+    """The deferred values of one wave, by the registers that hold them."""
+
+    __slots__ = ("_changed", "_known", "_wave")
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin without any."""
+        self._wave = wave
+        self._known: dict[tuple[int, ...], DeferredMatrix] = {}
+        self._changed: list[DeferredMatrix] = []
+        wave.engine.when_completed(self.flush)
+
+    def matrix(self, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> DeferredMatrix:
+        """Return the matrices in the registers `slots` of each of some units, whose warps are the rows of `warps`."""
+        known = self._known.get(slots)
+        if known is None or known.distribution is not distribution:
+            self.flush()
+            known = self._known[slots] = DeferredMatrix(self._wave, slots, distribution, warps)
+        return known
+
+    def set(self, matrix: DeferredMatrix, units: IntArray, values: Array) -> None:
+        """Set the matrices of some units; their registers follow with `flush`."""
+        matrix.put(units, values)
+        if not any(each is matrix for each in self._changed):
+            self._changed.append(matrix)
+
+    def flush(self) -> None:
+        """Write all that has changed to the registers."""
+        for matrix in self._changed:
+            matrix.flush()
+        self._changed.clear()
+
+
+class DeferredMatrix:
+    """The matrices in one set of registers: one for each unit of warps of the wave."""
+
+    def __init__(self, wave: Wave, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> None:
+        """Know nothing of what the registers hold."""
+        self.distribution = distribution
+        self._wave = wave
+        self._slots = slots
+        self._warps = warps
+        self._bits = np.dtype(f"<u{distribution.bits // 8}")
+        self._values: Array = np.zeros((len(warps), distribution.size), self._bits)
+        self._known: Mask = np.zeros(len(warps), np.bool_)
+        self._changed: Mask = np.zeros(len(warps), np.bool_)
+        self._registers: Array = np.zeros((len(slots), wave.height, WARP), np.uint32)
+        self._written: list[Array] | None = None
+
+    def values(self, units: IntArray) -> Array:
+        """Return the matrices of some units as raw elements, `[units, size]`."""
+        self._forget_stale()
+        missing = units[~self._known[units]]
+        if len(missing):
+            self._collect(missing)
+        return self._values[units]
+
+    def put(self, units: IntArray, values: Array) -> None:
+        """Set the matrices of some units."""
+        self._forget_stale()
+        self._values[units] = values.reshape(len(units), -1).view(self._bits)
+        self._known[units] = self._changed[units] = True
+
+    def flush(self) -> None:
+        """Write what has changed to the registers."""
+        units = np.flatnonzero(self._changed)
+        self._changed[:] = False
+        starts = np.arange(len(units)) * self.distribution.size
+        index = self.distribution.elements[:, None, :, :] + starts[:, None, None]
+        taken = self._values[units].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would look first
+        warps = self._warps[units].reshape(-1)
+        registers = self._current()
+        registers[:, warps] = taken.view(np.uint32).reshape(len(self._slots), len(warps), WARP)
+        self._registers = registers
+        self._written = list(registers)
+        for slot, value in zip(self._slots, self._written, strict=True):
+            self._wave.registers[slot] = value
+
+    def _forget_stale(self) -> None:
+        """Forget matrices whose registers something else has written since they were flushed."""
+        if self._written is None or self._changed.any():
+            return
+        registers = self._wave.registers
+        if any(registers[slot] is not each for slot, each in zip(self._slots, self._written, strict=True)):
+            self._known[:] = False
+            self._written = None
+
+    def _current(self) -> Array:
+        """Return all registers, `[registers, warps, 32]`, the caller's own."""
+        if self._written is not None:
+            return self._registers.copy()
+        registers = np.zeros_like(self._registers)
+        for position, slot in enumerate(self._slots):
+            value = self._wave.registers[slot]
+            if value is not None:
+                registers[position] = value.view(np.uint32)
+        return registers
+
+    def _collect(self, units: IntArray) -> None:
+        """Read the matrices of some units out of the registers."""
+        elements = self.distribution.elements
+        words = self._current()[:, self._warps[units].reshape(-1)].reshape(len(self._slots), len(units), -1)
+        parts = words.view(self._bits).reshape(len(self._slots), len(units), elements.shape[1], -1)
+        matrices = np.empty((len(units), self.distribution.size), self._bits)
+        matrices[:, elements.reshape(-1)] = parts.swapaxes(0, 1).reshape(len(units), -1)
+        self._values[units] = matrices
+        self._known[units] = True
