@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .programs import Operation, Program
+    from .programs import Program
 
 Relation: TypeAlias = "tuple[int, ...]"
 
@@ -26,7 +26,7 @@ _ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What can be seen of an execution: the value of each `ld` and `atom`, in order, and of each location at the end."""
+    """What can be seen of an execution: the values of all `ld` and `atom`, in order, and of all locations at the end."""
 
     read: tuple[int, ...]
     final: tuple[int, ...]
@@ -120,6 +120,20 @@ class _Events:
         pairs += [(arrival, wait) for arrival, wait in self.waits.items()]
         pairs += [(first, number) for first in self.initial.values() for number in self.numbers]
         return _closed(_relation(self.size, pairs))
+
+    @cached_property
+    def order_in_places(self) -> Relation:
+        """Return the program order of what accesses the same location."""
+        operations, pairs = self.operations, itertools.combinations(self.numbers, 2)
+        return _relation(
+            self.size,
+            (
+                (first, then)
+                for first, then in pairs
+                if operations[first].thread == operations[then].thread
+                and operations[first].where == operations[then].where != ""
+            ),
+        )
 
     @cached_property
     def meetings(self) -> Relation:
@@ -312,9 +326,8 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
     return not (
         any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # "Causality"
         or _splits_update(events, source, coherence)
-        or _cyclic(
-            _united(_same_place(events), _strong_part(events, communication))
-        )  # "Sequential Consistency Per Location"
+        # "Sequential Consistency Per Location"
+        or _cyclic(_united(events.order_in_places, _strong_part(events, communication)))
     )
 
 
@@ -328,23 +341,5 @@ def _splits_update(events: _Events, source: Mapping[int, int], coherence: Relati
     )
 
 
-def _same_place(events: _Events) -> Relation:
-    pairs = itertools.permutations(events.numbers, 2)
-    return _relation(
-        events.size,
-        (
-            (a, b)
-            for a, b in pairs
-            if events.program_order[a] >> b & 1
-            and 0 < len({events.operations[a].where, events.operations[b].where} - {""}) == 1
-            and events.operations[a].where
-            and events.operations[b].where
-        ),
-    )
-
-
 def _strong_part(events: _Events, relation: Relation) -> Relation:
     return tuple(row & strong for row, strong in zip(relation, events.strong_pairs, strict=True))
-
-
-__all__ = ["Operation", "Outcome", "verdicts"]

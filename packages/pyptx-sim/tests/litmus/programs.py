@@ -76,6 +76,11 @@ class Operation:
         return self.reads and self.writes
 
     @property
+    def in_order(self) -> bool:
+        """Whether it is a `fence.sc`."""
+        return (self.name, self.semantics) == ("fence", "sc")
+
+    @property
     def strong(self) -> bool:
         """Whether the manual calls it strong: a fence is."""
         return self.name == "fence" or (bool(self.where) and self.semantics != "weak")

@@ -89,6 +89,17 @@ BARRIERS: Final = (
 )
 
 
+_STRONG: Final = (
+    "st.relaxed",
+    "st.release",
+    "ld.relaxed",
+    "ld.acquire",
+    "atom.relaxed",
+    "atom.acq_rel",
+    "red.relaxed",
+)
+
+
 def messages() -> Iterator[str]:
     """Yield one message between two threads, told and heard in every way, at every scope and distance."""
     for telling, hearing, apart, scope in itertools.product(TELLING, HEARING, APART, SCOPES):
@@ -125,9 +136,7 @@ def random_shapes(count: int, seed: int) -> Iterator[str]:
     draw = random.Random(seed)
     operations = [
         *(f"{name} {where}" for name in ("ld", "st") for where in "xf"),
-        *(f"{name}.{sem}.{scope} f" for scope in ("cta", "gpu")
-          for name, sem in (("st", "relaxed"), ("st", "release"), ("ld", "relaxed"), ("ld", "acquire"),
-                            ("atom", "relaxed"), ("atom", "acq_rel"), ("red", "relaxed"))),
+        *(f"{name}.{scope} f" for scope in ("cta", "gpu") for name in _STRONG),
         *(f"fence.{sem}.{scope}" for sem in ("acq_rel", "sc") for scope in ("cta", "gpu")),
     ]  # fmt: skip
     for _ in range(count):

@@ -41,6 +41,7 @@ class Accesses:
         self._shadows: dict[Space, Shadow] = {}
         self._observed = Observations(clocks)
         self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
+        self._updates: set[int] = set()  # which of them read and write at once
         self._mixed = False  # whether any two strong accesses may not be morally strong with each other
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.first_warp = 1 - view.warps
@@ -63,6 +64,8 @@ class Accesses:
         level = level_of(order.scope)
         if pc not in self._levels:
             self._levels[pc] = level, size
+            if order.reads and order.writes:
+                self._updates.add(pc)
             self._mixed |= level < WIDEST or any(size != other for _, other in self._levels.values())
 
     def access(
@@ -76,20 +79,16 @@ class Accesses:
         self._judge(shadow, step, "write")
         self._judge(shadow, step, "covered")
         if kind == "strong-read":
-            self._enter_read(shadow.poll, step, shadow.poll.touched(step.at))
+            self._enter(shadow.poll, shadow.first_poll, step)
             return
         if kind == "read":
-            last = shadow.read.touched(step.at)
-            winner = self._enter_read(shadow.read, step, last, shadow.readers)
-            if last is not None:
-                self._keep_first(shadow, step, last, winner)
-            if winner is not None and shadow.readers is None:
-                self._keep_together(shadow, step, winner)
+            self._enter(shadow.read, shadow.first, step, shadow.readers)
             return
         self._judge(shadow, step, "read")
         self._judge(shadow, step, "first")
         if kind == "write" or self._mixed:
             self._judge(shadow, step, "poll")
+            self._judge(shadow, step, "first_poll")
         self._judge_readers(shadow, step)
         if kind == "atomic":
             self._keep_covered(shadow, step)
@@ -99,12 +98,20 @@ class Accesses:
             self._judge_within(shadow, step)
 
     def _keep_covered(self, shadow: Shadow, step: Step) -> None:
-        """Keep the writes that strong ones are about to replace, and do not order before what comes behind them."""
+        """Keep the writes that strong ones are about to replace, and do not order before what comes behind them.
+
+        An update orders the write that it reads, if the two are morally strong; a store orders none.
+        """
         last = shadow.write.touched(step.at)
-        if last is not None:
-            kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
-            if kept.any():
-                shadow.covered.put(step.at[kept], last[kept])
+        if last is None:
+            return
+        kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
+        if step.pc not in self._updates:
+            rest = np.flatnonzero((last[:, WARP] != NOBODY) & ~kept)
+            if len(rest):
+                kept[rest] = ~self.ordered(step.rows[rest], step.warps[rest], last[rest])
+        if kept.any():
+            shadow.covered.put(step.at[kept], last[kept])
 
     def _step(
         self,
@@ -159,7 +166,7 @@ class Accesses:
         last = last[at]
         if earlier not in _READS or shadow.readers is None:
             ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
-            if earlier == "write" and not ordered.all():
+            if earlier in _WRITES and not ordered.all():
                 ordered[~ordered] = self._observed.order(step, at[~ordered], last[~ordered], shadow.granule)
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
@@ -246,6 +253,15 @@ class Accesses:
             reader = int(late.readers[0]), int(late.lanes[0])
             self._reports.against_reader(step, bad, reader, int(late.pcs[0]), shadow.granule)
 
+    def _enter(self, table: Table, first: Table, step: Step, readers: Readers | None = None) -> None:
+        """Enter reads, or polls: the last ones, and of each granule one before that nothing orders before these."""
+        last = table.touched(step.at)
+        winner = self._enter_read(table, step, last, readers)
+        if last is not None:
+            self._keep_first(first, step, last, winner)
+        if winner is not None and readers is None:
+            self._keep_together(first, step, winner)
+
     def _enter_read(
         self, table: Table, step: Step, last: NDArray[np.int32] | None, readers: Readers | None = None
     ) -> NDArray[np.int32] | None:
@@ -272,9 +288,7 @@ class Accesses:
                 readers.enter(at[again], step.warps[again], entries, step.pc)
         return winner
 
-    def _keep_first(
-        self, shadow: Shadow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
-    ) -> None:
+    def _keep_first(self, table: Table, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None) -> None:
         """Keep those of the `last` reads that nothing orders before these, where no older one is kept.
 
         Of several reads of one granule in this step, the one that is in the table, `winner`, speaks for all.
@@ -286,12 +300,12 @@ class Accesses:
         at = np.flatnonzero(other)
         if not len(at):
             return
-        first = shadow.first.touched(step.at[at])
+        first = table.touched(step.at[at])
         if first is not None:
             at = at[(first[:, WARP] == NOBODY) | ~self._unordered(step, at, first)]
         at = at[self._unordered(step, at, last[at])]
         if len(at):
-            shadow.first.put(step.at[at], last[at])
+            table.put(step.at[at], last[at])
 
     def _unordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
@@ -301,18 +315,18 @@ class Accesses:
         unordered: NDArray[np.bool_] = apart | ~self.ordered(step.rows[at], warps, last)
         return unordered
 
-    def _keep_together(self, shadow: Shadow, step: Step, winner: NDArray[np.int32]) -> None:
+    def _keep_together(self, table: Table, step: Step, winner: NDArray[np.int32]) -> None:
         """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
         lost = winner[:, WARP] != step.entries[:, WARP]
         if not lost.any():
             return
         at, entries = step.at[lost], step.entries[lost]
-        first = shadow.first.touched(at)
+        first = table.touched(at)
         if first is not None:
             free = first[:, WARP] == NOBODY
             at, entries = at[free], entries[free]
         if len(at):
-            shadow.first.put(at, entries)
+            table.put(at, entries)
 
     @staticmethod
     def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AccessKind, RunView, Space
 
-Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll"]
-_DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read"}
+Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
+_DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 
 

@@ -93,8 +93,9 @@ class Table:
 class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
-    `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
-    `atomic` says that the last write was a strong access; `covered` is one before it that it says nothing of. Of the memories that blocks have `readers` keeps the last
+    `first` is a read before the last one that nothing ordered before it: the oldest such read that is known; and
+    `first_poll` such a poll. `atomic` says that the last write was a strong access; `covered` is one before it that it
+    does not speak for. Of the memories that blocks have `readers` keeps the last
     read of each warp.
     """
 
@@ -105,6 +106,7 @@ class Shadow:
     read: Table = field(init=False)
     first: Table = field(init=False)
     poll: Table = field(init=False)
+    first_poll: Table = field(init=False)
     covered: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
 
@@ -115,8 +117,9 @@ class Shadow:
     def clear(self) -> None:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
-        self.write, self.read, self.first, self.poll = Table(count), Table(count), Table(count), Table(count)
-        self.covered = Table(count)
+        self.write, self.covered = Table(count), Table(count)
+        self.read, self.first = Table(count), Table(count)
+        self.poll, self.first_poll = Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
         if self.readers is not None:
             self.readers.clear(count)
@@ -133,11 +136,8 @@ class Shadow:
 
     def _split(self, factor: int) -> None:
         """Make `factor` granules of each."""
-        self.write.split(factor)
-        self.read.split(factor)
-        self.first.split(factor)
-        self.poll.split(factor)
-        self.covered.split(factor)
+        for table in (self.write, self.covered, self.read, self.first, self.poll, self.first_poll):
+            table.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:
             self.readers.split(factor)

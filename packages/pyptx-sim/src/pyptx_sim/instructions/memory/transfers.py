@@ -44,7 +44,9 @@ def compile_load(operands: Operands) -> Action:
     count = len(elements)
     find = target(operands, source, operands.space)
     order = order_of(operands, reads=True, writes=False)
-    access = Access("read", dtype.itemsize * count, strong=order is not None, used=operands.site.used_bytes, order=order)
+    access = Access(
+        "read", dtype.itemsize * count, strong=order is not None, used=operands.site.used_bytes, order=order
+    )
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
