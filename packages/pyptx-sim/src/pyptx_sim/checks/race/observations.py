@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import LANE, TIME, WARP
+from pyptx_sim.checks.race.shadow import LANE, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.reports import Step
 
-_Write: TypeAlias = "tuple[str, int, int, int, int]"
-"""A space, a byte in it, and the warp, lane and time of who wrote it."""
+_Write: TypeAlias = "tuple[str, int, int, int, int, int]"
+"""A space, a byte in it, and the warp, lane, time and instruction that wrote it."""
 
 
 class Observations:
@@ -63,5 +63,5 @@ class Observations:
 
 def _writes(step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
     places = (step.at[at] * granule).tolist()
-    columns = last[:, [WARP, LANE, TIME]].tolist()
+    columns = last[:, [WARP, LANE, TIME, PC]].tolist()
     return [(step.space, place, *columns[number]) for number, place in enumerate(places)]
