@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.fragments import wmma_fragment
-from pyptx_ir.fragments.moves import MOVES
+from pyptx_ir.plugins.manager import manager
 from pyptx_sim import run
 from pyptx_sim.errors import MissingSemantics
 
@@ -18,16 +18,16 @@ from .ptx_text import BODY_LINE, execute, module
 ROW = 16  # bytes
 
 
-def name(shape, transposed, types, count):
-    trans = ".trans" if transposed else ""
-    return f"sync.aligned.{shape}.x{count}{trans}.shared.{'.'.join(types)}"
+def name(move, count):
+    trans = ".trans" if move.transposed else ""
+    return f"sync.aligned.{move.shape}.x{count}{trans}.shared.{'.'.join(move.types)}"
 
 
 def cases():
-    for (shape, transposed, types), move in MOVES.items():
+    for move in manager().matrix_moves():
         for count in (1, 2, 4):
             if move.addresses * count <= 32:
-                yield pytest.param((shape, transposed, types), count, id=name(shape, transposed, types, count))
+                yield pytest.param(move, count, id=name(move, count))
 
 
 def stored_elements(row, move):
@@ -71,13 +71,12 @@ def run_move(body, out, source, order):
     return execute(body, *arguments, parameters=PARAMETERS, before=BEFORE)
 
 
-@pytest.mark.parametrize(("key", "count"), [case for case in cases() if "m16n8." not in case.id])
-def test_ldmatrix_deals_rows_out_as_its_fragment_says(key, count):
-    move = MOVES[key]
+@pytest.mark.parametrize(("move", "count"), [case for case in cases() if "m16n8." not in case.id])
+def test_ldmatrix_deals_rows_out_as_its_fragment_says(move, count):
     source = np.random.default_rng(1).integers(0, 256, (32, ROW), dtype=np.uint8)
     order, held = permuted_rows(), count * move.fragment.registers
     registers = ", ".join(f"%r{20 + index}" for index in range(held))
-    body = f"{FILL}ldmatrix.{name(*key, count)} {{{registers}}}, [%r8];\n{store_words(held)}"
+    body = f"{FILL}ldmatrix.{name(move, count)} {{{registers}}}, [%r8];\n{store_words(held)}"
     out = np.zeros((4, 32), np.uint32)
     assert run_move(body, out, source, order).findings == ()
     for matrix in range(count):
@@ -93,13 +92,12 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(key, count):
 
 
 @pytest.mark.hopper
-@pytest.mark.parametrize(("key", "count"), [case for case in cases() if "m8n8." in case.id or "m16n8." in case.id])
-def test_stmatrix_stores_what_the_lanes_hold(key, count):
-    move = MOVES[key]
+@pytest.mark.parametrize(("move", "count"), [case for case in cases() if "m8n8." in case.id or "m16n8." in case.id])
+def test_stmatrix_stores_what_the_lanes_hold(move, count):
     source = np.random.default_rng(2).integers(0, 256, (32, ROW), dtype=np.uint8)
     order = permuted_rows()
     registers = ", ".join(f"%r{2 + index}" for index in range(count))
-    opcode = f"stmatrix.{name(*key, count)}"
+    opcode = f"stmatrix.{name(move, count)}"
     body = f"{FILL}{opcode} [%r8], {{{registers}}};\nbar.warp.sync -1;\n" + "\n".join(
         f"ld.shared.u32 %r9, [%r6+{4 * word}];\nst.global.u32 [%rd1+{128 * word}], %r9;" for word in range(4)
     )

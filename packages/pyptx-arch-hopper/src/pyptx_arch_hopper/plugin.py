@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
+    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, MatrixMove, SimulatorExtension, SugarRule
 
 
 @hookimpl
@@ -33,6 +33,14 @@ def pyptx_fragments() -> Sequence[Fragments]:
     from pyptx_arch_hopper.fragments import FRAGMENTS
 
     return FRAGMENTS
+
+
+@hookimpl
+def pyptx_matrix_moves() -> Sequence[MatrixMove]:
+    """Return how stmatrix moves what ldmatrix does not."""
+    from pyptx_arch_hopper.fragments import MOVES
+
+    return MOVES
 
 
 @hookimpl

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pluggy
 
 from pyptx_ir.isa.check_rows import CheckCode, CheckRule
+from pyptx_ir.isa.kinds.elements import Element
 from pyptx_ir.isa.kinds.kind import Kind
 from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import InstructionRow
@@ -23,6 +24,7 @@ from pyptx_ir.plugins.rows import (
     DoctorCheck,
     Fragments,
     LaunchAttribute,
+    MatrixMove,
     Runtime,
     Semantics,
     SimulatorExtension,
@@ -38,7 +40,9 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_operand_kinds": (Kind, "name"),
+    "pyptx_elements": (Element, "name"),
     "pyptx_fragments": (Fragments, "instruction"),
+    "pyptx_matrix_moves": (MatrixMove, "name"),
     "pyptx_check_codes": (CheckCode, "name"),
     "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_memories": (Memory, "space"),
