@@ -118,7 +118,7 @@ from itertools import product
 from pyptx import kernel, ptx, reg
 from pyptx.types import b32, f32, u32
 from pyptx_ir.fragments import fragment_of
-from pyptx_ir.isa.kinds.elements import BITS
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.kinds.fragments import registers_of
 
 SHAPE = "m32n8k8"

@@ -16,8 +16,8 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.fragments import fragment_of
-from pyptx_ir.isa.kinds.elements import BITS
 from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 
 pytestmark = pytest.mark.scaled
 

@@ -18,8 +18,8 @@ from pyptx_ir.fragments import (
 )
 from pyptx_ir.fragments.moves import MOVES
 from pyptx_ir.fragments.sparse import SPARSITY
-from pyptx_ir.isa.kinds.elements import BITS
 from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table import wmma
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE

@@ -6,8 +6,8 @@ import pytest
 
 from pyptx_ir.isa.check import verdict_on
 from pyptx_ir.isa.forms import register_type
-from pyptx_ir.isa.kinds.elements import BITS
 from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.syntax import parse_instruction
 

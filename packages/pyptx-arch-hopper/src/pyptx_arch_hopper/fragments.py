@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.fragments.moves import flipped
-from pyptx_ir.isa.kinds.elements import BITS
-from pyptx_ir.plugins.rows import Fragments, MatrixMove
+from pyptx_ir.isa.matrix_rows import BITS, MatrixMove
+from pyptx_ir.plugins.rows import Fragments
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment

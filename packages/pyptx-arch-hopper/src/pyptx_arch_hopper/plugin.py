@@ -9,8 +9,9 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, MatrixMove, SimulatorExtension, SugarRule
+    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
 
 @hookimpl

@@ -8,7 +8,7 @@ from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
-    from pyptx_ir.plugins.rows import MatrixMove
+    from pyptx_ir.isa.matrix_rows import MatrixMove
 
 
 @until_plugins_change()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.fragments.distribution import distributed, transposed
-from pyptx_ir.plugins.rows import MatrixMove
+from pyptx_ir.isa.matrix_rows import MatrixMove
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment

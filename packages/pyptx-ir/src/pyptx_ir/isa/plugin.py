@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
-    from pyptx_ir.isa.kinds.elements import Element
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_ir.plugins.rows import Command, Fragments, MatrixMove
+    from pyptx_ir.plugins.rows import Command, Fragments
 
 
 @hookimpl
@@ -60,7 +60,7 @@ def pyptx_memories() -> Sequence[Memory]:
 @hookimpl
 def pyptx_elements() -> Sequence[Element]:
     """Return the types of elements of NVIDIA's matrices."""
-    from pyptx_ir.isa.kinds.elements import ELEMENTS
+    from pyptx_ir.isa.matrix_rows import ELEMENTS
 
     return ELEMENTS
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
-    from pyptx_ir.isa.kinds.elements import Element
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         DoctorCheck,
         Fragments,
         LaunchAttribute,
-        MatrixMove,
         Runtime,
         Semantics,
         SimulatorExtension,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pluggy
 
 from pyptx_ir.isa.check_rows import CheckCode, CheckRule
-from pyptx_ir.isa.kinds.elements import Element
 from pyptx_ir.isa.kinds.kind import Kind
+from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import InstructionRow
 from pyptx_ir.isa.target_rows import TargetRow
@@ -24,7 +24,6 @@ from pyptx_ir.plugins.rows import (
     DoctorCheck,
     Fragments,
     LaunchAttribute,
-    MatrixMove,
     Runtime,
     Semantics,
     SimulatorExtension,

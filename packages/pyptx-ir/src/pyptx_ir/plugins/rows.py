@@ -309,32 +309,6 @@ class Fragments(Value):
 
 
 @value
-class MatrixMove(Value):
-    """How one matrix of `ldmatrix` or `stmatrix` lies in shared memory and in registers.
-
-    `shape`, `types` and `transposed` are what an opcode says of it: `m8n8`, `("b16",)`, and whether it has `.trans`.
-    `fragment` has the rows and columns of memory: each row is 16 bytes from an address of its own, the first `stored`
-    bits of an element after the other, and padding.
-    """
-
-    shape: str
-    types: tuple[str, ...]
-    fragment: Fragment
-    stored: int
-    transposed: bool = False
-
-    @property
-    def name(self) -> str:
-        """What an opcode says: `m8n8.trans.b16`."""
-        return ".".join((self.shape, *(("trans",) if self.transposed else ()), *self.types))
-
-    @property
-    def addresses(self) -> int:
-        """How many lanes give the address of a row, for each matrix."""
-        return self.fragment.rows
-
-
-@value
 class Semantics(Value):
     """The simulator's meaning of one instruction.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pyptx_ir.fragments import Fragment, Step, fragment_of
 from pyptx_ir.fragments.distribution import distributed
-from pyptx_ir.isa.kinds.elements import Element
-from pyptx_ir.plugins.rows import Fragments, MatrixMove
+from pyptx_ir.isa.matrix_rows import Element, MatrixMove
+from pyptx_ir.plugins.rows import Fragments
 
 # Twelve bits of floating point, which lie in sixteen of an untyped register.
 A12 = Element("a12", 16)

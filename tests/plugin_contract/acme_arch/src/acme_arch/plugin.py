@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
-    from pyptx_ir.isa.kinds.elements import Element
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
-    from pyptx_ir.plugins.rows import Fragments, MatrixMove, SimulatorExtension
+    from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 

@@ -14,15 +14,15 @@ import functools
 import re
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.elements import BITS
 from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
 from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, parse_limits
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import is_bits, is_integer
 
 if TYPE_CHECKING:
-    from pyptx_ir.isa.kinds.elements import Element
+    from pyptx_ir.isa.matrix_rows import Element
     from pyptx_ir.isa.shapes import Shape
 
 __all__ = ["BITS", "KINDS", "registers_of", "share_of"]

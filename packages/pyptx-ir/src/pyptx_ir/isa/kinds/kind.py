@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pyptx_ir.isa.kinds.elements import Element
     from pyptx_ir.isa.limits import Limits
+    from pyptx_ir.isa.matrix_rows import Element
     from pyptx_ir.isa.patterns import Place
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape

@@ -20,7 +20,7 @@ from pyptx_sim.semantics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
-    from pyptx_ir.plugins.rows import MatrixMove
+    from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action

@@ -1,4 +1,7 @@
-"""The types of matrices' elements, and how registers hold them. Manual: "Matrix Fragments for …", "Packed formats"."""
+"""The types of matrices' elements, and how matrices move between shared memory and registers.
+
+Manual: "Matrix Fragments for …", "Packed formats", "Warp-level matrix load instruction: ldmatrix".
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BITS", "ELEMENTS", "Element"]
+    from pyptx_ir.fragments.layout import Fragment
+
+__all__ = ["BITS", "ELEMENTS", "Element", "MatrixMove"]
 
 
 @value
@@ -46,3 +51,29 @@ ELEMENTS: Final = (
 )
 BITS: Final[Mapping[str, int]] = {element.name: element.bits for element in ELEMENTS}
 """The bits of an element of each of NVIDIA's types."""
+
+
+@value
+class MatrixMove(Value):
+    """How one matrix of `ldmatrix` or `stmatrix` lies in shared memory and in registers.
+
+    `shape`, `types` and `transposed` are what an opcode says of it: `m8n8`, `("b16",)`, and whether it has `.trans`.
+    `fragment` has the rows and columns of memory: each row is 16 bytes from an address of its own, the first `stored`
+    bits of an element after the other, and padding.
+    """
+
+    shape: str
+    types: tuple[str, ...]
+    fragment: Fragment
+    stored: int
+    transposed: bool = False
+
+    @property
+    def name(self) -> str:
+        """What an opcode says: `m8n8.trans.b16`."""
+        return ".".join((self.shape, *(("trans",) if self.transposed else ()), *self.types))
+
+    @property
+    def addresses(self) -> int:
+        """How many lanes give the address of a row, for each matrix."""
+        return self.fragment.rows
