@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyptx_ir.fragments import wmma_fragment
-from pyptx_ir.plugins.manager import manager
+from pyptx_ir.fragments import move_of, wmma_fragment
+from pyptx_ir.fragments.moves import MOVES
 from pyptx_sim import run
 from pyptx_sim.errors import MissingSemantics
 
@@ -18,16 +18,26 @@ from .ptx_text import BODY_LINE, execute, module
 ROW = 16  # bytes
 
 
+LOADED = [(move.shape, move.types, move.transposed) for move in MOVES]
+STORED = [("m8n8", ("b16",), False), ("m8n8", ("b16",), True), ("m16n8", ("b8",), True)]
+
+
 def name(move, count):
-    trans = ".trans" if move.transposed else ""
-    return f"sync.aligned.{move.shape}.x{count}{trans}.shared.{'.'.join(move.types)}"
+    shape, types, transposed = move
+    trans = ".trans" if transposed else ""
+    return f"sync.aligned.{shape}.x{count}{trans}.shared.{'.'.join(types)}"
 
 
-def cases():
-    for move in manager().matrix_moves():
+def cases(moves):
+    for move in moves:
         for count in (1, 2, 4):
-            if move.addresses * count <= 32:
+            if int(move[0][1:].partition("n")[0]) * count <= 32:
                 yield pytest.param(move, count, id=name(move, count))
+
+
+def found(move):
+    shape, types, transposed = move
+    return move_of(shape, *types, transposed=transposed)
 
 
 def stored_elements(row, move):
@@ -71,20 +81,23 @@ def run_move(body, out, source, order):
     return execute(body, *arguments, parameters=PARAMETERS, before=BEFORE)
 
 
-@pytest.mark.parametrize(("move", "count"), [case for case in cases() if "m16n8." not in case.id])
-def test_ldmatrix_deals_rows_out_as_its_fragment_says(move, count):
+@pytest.mark.parametrize(("form", "count"), cases(LOADED))
+def test_ldmatrix_deals_rows_out_as_its_fragment_says(form, count):
+    move = found(form)
     source = np.random.default_rng(1).integers(0, 256, (32, ROW), dtype=np.uint8)
     order, held = permuted_rows(), count * move.fragment.registers
     registers = ", ".join(f"%r{20 + index}" for index in range(held))
-    body = f"{FILL}ldmatrix.{name(move, count)} {{{registers}}}, [%r8];\n{store_words(held)}"
+    body = f"{FILL}ldmatrix.{name(form, count)} {{{registers}}}, [%r8];\n{store_words(held)}"
     out = np.zeros((4, 32), np.uint32)
     assert run_move(body, out, source, order).findings == ()
     for matrix in range(count):
         rows = [source[order[matrix * move.addresses + row]] for row in range(move.addresses)]
         wanted = [stored_elements(row, move) for row in rows]
         first = matrix * move.fragment.registers
-        found = products.matrix(move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}")
-        assert found == {
+        dealt = products.matrix(
+            move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}"
+        )
+        assert dealt == {
             (0, row, column): wanted[row][column]
             for row in range(move.fragment.rows)
             for column in range(move.fragment.columns)
@@ -92,12 +105,13 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(move, count):
 
 
 @pytest.mark.hopper
-@pytest.mark.parametrize(("move", "count"), [case for case in cases() if "m8n8." in case.id or "m16n8." in case.id])
-def test_stmatrix_stores_what_the_lanes_hold(move, count):
+@pytest.mark.parametrize(("form", "count"), cases(STORED))
+def test_stmatrix_stores_what_the_lanes_hold(form, count):
+    move = found(form)
     source = np.random.default_rng(2).integers(0, 256, (32, ROW), dtype=np.uint8)
     order = permuted_rows()
     registers = ", ".join(f"%r{2 + index}" for index in range(count))
-    opcode = f"stmatrix.{name(move, count)}"
+    opcode = f"stmatrix.{name(form, count)}"
     body = f"{FILL}{opcode} [%r8], {{{registers}}};\nbar.warp.sync -1;\n" + "\n".join(
         f"ld.shared.u32 %r9, [%r6+{4 * word}];\nst.global.u32 [%rd1+{128 * word}], %r9;" for word in range(4)
     )
