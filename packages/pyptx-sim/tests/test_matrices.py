@@ -35,7 +35,7 @@ def cases(moves):
                 yield pytest.param(move, count, id=name(move, count))
 
 
-def found(move):
+def move_named(move):
     shape, types, transposed = move
     return move_of(shape, *types, transposed=transposed)
 
@@ -81,9 +81,9 @@ def run_move(body, out, source, order):
     return execute(body, *arguments, parameters=PARAMETERS, before=BEFORE)
 
 
-@pytest.mark.parametrize(("form", "count"), cases(LOADED))
+@pytest.mark.parametrize(("form", "count"), list(cases(LOADED)))
 def test_ldmatrix_deals_rows_out_as_its_fragment_says(form, count):
-    move = found(form)
+    move = move_named(form)
     source = np.random.default_rng(1).integers(0, 256, (32, ROW), dtype=np.uint8)
     order, held = permuted_rows(), count * move.fragment.registers
     registers = ", ".join(f"%r{20 + index}" for index in range(held))
@@ -94,9 +94,7 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(form, count):
         rows = [source[order[matrix * move.addresses + row]] for row in range(move.addresses)]
         wanted = [stored_elements(row, move) for row in rows]
         first = matrix * move.fragment.registers
-        dealt = products.matrix(
-            move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}"
-        )
+        dealt = products.matrix(move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}")
         assert dealt == {
             (0, row, column): wanted[row][column]
             for row in range(move.fragment.rows)
@@ -105,9 +103,9 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(form, count):
 
 
 @pytest.mark.hopper
-@pytest.mark.parametrize(("form", "count"), cases(STORED))
+@pytest.mark.parametrize(("form", "count"), list(cases(STORED)))
 def test_stmatrix_stores_what_the_lanes_hold(form, count):
-    move = found(form)
+    move = move_named(form)
     source = np.random.default_rng(2).integers(0, 256, (32, ROW), dtype=np.uint8)
     order = permuted_rows()
     registers = ", ".join(f"%r{2 + index}" for index in range(count))
