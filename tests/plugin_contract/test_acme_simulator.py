@@ -213,6 +213,19 @@ def test_each_fault_with_it_has_its_rule(run: Run, kernel: str, rules: list[str]
     assert set(json.loads(printed.replace("'", '"'))) >= set(rules), printed
 
 
+@pytest.mark.parametrize(
+    ("kernel", "rule"),
+    [
+        (KERNEL.replace(FENCE, ""), "missing-acme-fence"),
+        (SHUFFLED.replace(PUBLISH, ""), "missing-recipe-fence"),
+        (AGAIN.replace("acme.blend", "acme.blend.columns", 1), "blend-order"),
+    ],
+)
+def test_a_rule_that_the_check_of_races_reports_can_be_asked_for_alone(run: Run, kernel: str, rule: str) -> None:
+    printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, checks={rule!r})[1]}}))")
+    assert json.loads(printed.replace("'", '"')) == [rule]
+
+
 def test_two_warps_race_in_its_memory(run: Run) -> None:
     kernel = HEAD + "mov.u32 %r2, 0;\nacme.put.b32 [%r2], %r1;\n" + END
     printed = run(f"{SCRIPT}print(*[str(f) for f in go({kernel!r}, warps=2)[1]], sep='\\n')")

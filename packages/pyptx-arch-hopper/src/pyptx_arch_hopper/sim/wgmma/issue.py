@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, Array, IntArray, Operands, Turn, Warpgroups
+    from pyptx_sim.extension import Action, Array, IntArray, Operands, Reader, Turn, Warpgroups
 
 _ROWS = 64
 _PIECE = 16  # bytes: swizzles move nothing smaller
@@ -31,12 +31,9 @@ _PIECE = 16  # bytes: swizzles move nothing smaller
 def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
     """Issue the products of the warpgroups that execute the instruction."""
     plan = _plan(operands, product)
-    registers = () if product.a is None else tuple(operands.elements(operands.named("a")))
-    a_registers = tuple(operands.read(each, "b32") for each in registers)
+    a_registers, metadata = _registers(operands, "a"), _registers(operands, "meta")
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
-    metadata = operands.elements(operands.named("meta")) if product.selector is not None else ()
-    read_metadata = tuple(operands.read(each, "b32") for each in metadata)
     scale = operands.source("scale_d", "pred")
     order = _ordering(operands, product) if operands.checked else None
 
@@ -64,12 +61,18 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
             a=a,
             b=b,
             registers=tuple(warpgroups.threads(turn.read(each)) for each in a_registers),
-            metadata=tuple(warpgroups.threads(turn.read(each)) for each in read_metadata),
+            metadata=tuple(warpgroups.threads(turn.read(each)) for each in metadata),
             adds=adds,
         )
         turn.issue(products, _touches(products) if turn.observed else (), proxy=ASYNC)
 
     return operands.action(issue)
+
+
+def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
+    """Return readers of the registers of an operand; none where the instruction lacks it."""
+    operand = operands.given(name)
+    return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 
 
 def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:

@@ -32,6 +32,7 @@ RULES = (
         name="missing-acme-fence",
         summary="the blender uses what a warp has put into the vault, and no acme.fence stands between",
         hint="put acme.fence behind the last acme.put",
+        observer="races",
     ),
     Rule(
         name="unfinished-blend",
@@ -43,6 +44,7 @@ RULES = (
         name="blend-order",
         summary="the blender reads by rows what it has written by columns",
         hint="leave out .columns where the product is a factor later",
+        observer="races",
     ),
 )
 

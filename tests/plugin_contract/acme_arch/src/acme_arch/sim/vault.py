@@ -20,6 +20,7 @@ RULES = (
         name="vault-race",
         summary="two warps touch the same bytes of the vault, one writes, and nothing orders the two",
         hint="let the warps of the block meet between the two",
+        observer="races",
     ),
     Rule(name="vault-leak", summary="a line of the vault is never given back", hint="acme.free it"),
     Rule(name="vault-owner", summary="a line of the vault is given back that nobody has", hint="free it once"),
