@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
 
@@ -41,6 +42,14 @@ def pyptx_namespaces() -> Mapping[str, object]:
     from pyptx_arch_hopper.namespaces import NAMESPACES
 
     return NAMESPACES
+
+
+@hookimpl
+def pyptx_descriptors() -> Sequence[DescriptorKind]:
+    """Return the kind of descriptor that TMA reads."""
+    from pyptx_arch_hopper.tensor_maps.kind import TENSOR_MAP
+
+    return (TENSOR_MAP,)
 
 
 @hookimpl

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_dsl.tracing.statement_checks import StatementChecker
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
@@ -70,7 +71,7 @@ class Trace:
         self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.tensor_maps: dict[str, Reg] = {}
+        self.descriptors: dict[tuple[str, DescriptorKind], Reg] = {}
         self.parameter_types: Mapping[str, PtxType | None] = {}  # as the function declares them; None for an array
         self.faults: list[TraceError] = []
         """What was found where nothing could be raised; the first is raised when the trace ends."""
