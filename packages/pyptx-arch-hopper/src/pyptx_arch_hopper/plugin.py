@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins.advice import Advice
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
@@ -71,6 +72,14 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_arch_hopper.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_advice() -> Sequence[Advice]:
+    """Return what ptxas says of products of warpgroups, in other words."""
+    from pyptx_arch_hopper.advice import ADVICE
+
+    return ADVICE
 
 
 @hookimpl
