@@ -58,13 +58,12 @@ class TensorSpec:
         `mov.b64` and `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls
         emit nothing. Outside a trace, return a symbolic handle. Raise MissingPluginError where no plugin has the kind.
         """
-        found = _known(kind)
         trace = current()
         if trace is None:
-            return TmaDescriptorHandle(self, found)
-        known = trace.descriptors.get((self.name, found))
+            return TmaDescriptorHandle(self, _known(kind))
+        known = trace.descriptors.get((self.name, kind))
         if known is None:
-            known = trace.descriptors[self.name, found] = self._load(trace, self.name + found.suffix)
+            known = trace.descriptors[self.name, kind] = self._load(trace, self.name + _known(kind).suffix)
         return known
 
     def _load(self, trace: Trace, symbol: str) -> Reg:

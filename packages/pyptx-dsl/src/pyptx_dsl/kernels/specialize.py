@@ -19,6 +19,7 @@ from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
 from pyptx_dsl.types import u64
 from pyptx_ir.collector import collector_paused
+from pyptx_ir.plugins.descriptors import find_descriptor_kind
 from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
 
@@ -145,10 +146,11 @@ def _warn_empty(declaration: Declaration) -> None:
 def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -> Traced:
     table = LineTable(trace.recorder) if declaration.lineinfo else None
     finished = finish(trace, table)
+    described = [(name, find_descriptor_kind(kind)) for name, kind in trace.descriptors]
     function = nodes.Function(
         kind="entry",
         name=declaration.name,
-        parameters=entry_parameters(declaration.tensors, declaration.raw, trace.descriptors, declaration.tma_slots),
+        parameters=entry_parameters(declaration.tensors, declaration.raw, described, declaration.tma_slots),
         linking="visible",
         directives=declaration.directives,
         body=finished.body,
@@ -162,7 +164,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         text=text,
         origins=Origins(partial(_line_sites, text, finished, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
-        parameters=_entry_rows(declaration, trace.descriptors, env),
+        parameters=_entry_rows(declaration, described, env),
         outputs=outputs_of(declaration, env),
         inputs=inputs_of(declaration, env),
         shared=finished.shared,

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.checker import Forms
     from pyptx_dsl.tracing.statement_checks import StatementChecker
     from pyptx_dsl.types import PtxType
-    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
@@ -71,7 +70,7 @@ class Trace:
         self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, DescriptorKind], Reg] = {}
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # by the tensor and the kind
         self.parameter_types: Mapping[str, PtxType | None] = {}  # as the function declares them; None for an array
         self.faults: list[TraceError] = []
         """What was found where nothing could be raised; the first is raised when the trace ends."""
