@@ -364,3 +364,5 @@ def test_a_plan_is_made_of_anything_shaped_like_a_specialization(null):
     for row in (Row("x", "tensor", "u64"), Row("x", "surface", "u64", 0), Row("x", "descriptor", "b8", 0)):
         with pytest.raises(LaunchError, match="parameter x"):
             plan_for(Traced(row), Module(image(POINTER)))
+    with pytest.raises(LaunchError, match="parameter x, a descriptor of Row, cannot be passed"):
+        plan_for(Traced(Row("x", "descriptor", "b8", 0, None, rows[0])), Module(image(POINTER)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acme_arch.sim import blender, vault
+from acme_arch.sim import blender, slices, vault
 from pyptx_sim.extension import Extension, Mutation
 from pyptx_sim.mutations import edits
 
@@ -11,4 +11,5 @@ EXTENSION = Extension(
     steps=(*vault.STEPS, *blender.STEPS),
     rules=(*vault.RULES, *blender.RULES),
     mutations=(Mutation("drop an acme fence", ("acme.fence",), edits.drop, "the blender may not see what was put"),),
+    descriptors=slices.DESCRIPTORS,
 )
