@@ -29,8 +29,9 @@ def plain(described: TensorMap) -> dict[str, object]:
 
 
 def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
-    values = ((name, getattr(row, name)) for name in members)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+    values: dict[str, object] = {name: getattr(row, name) for name in members}
+    lists = {name: list(cast("tuple[object, ...]", each)) for name, each in values.items() if isinstance(each, tuple)}
+    return {**values, **lists}
 
 
 def restore(field: Field) -> TensorMap:

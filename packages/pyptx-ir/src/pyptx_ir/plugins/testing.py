@@ -120,8 +120,9 @@ def _check_descriptor_kind(kind: DescriptorKind) -> None:
     _require(kind.alignment.bit_count() == 1, f"the descriptor {kind.name} is aligned to {kind.alignment} bytes")
     named = f"x{kind.suffix}"
     _require(kind.suffix and named.isidentifier(), f"the descriptor {kind.name}: {named} is no name of a parameter")
-    immutable = dataclasses.is_dataclass(kind.described) and kind.described.__hash__ is not None
-    _require(immutable, f"the descriptor {kind.name}: a {kind.described.__name__} is no immutable dataclass")
+    described = kind.described.__name__
+    immutable = dataclasses.is_dataclass(kind.described) and getattr(kind.described, "__hash__", None) is not None
+    _require(immutable, f"the descriptor {kind.name}: a {described} is no immutable dataclass")
 
 
 def _resolves(kind: str, slots: Collection[str]) -> bool:
