@@ -17,6 +17,7 @@ def descriptor_kinds() -> tuple[DescriptorKind, ...]:
     return manager().descriptors()
 
 
+@until_plugins_change()
 def find_descriptor_kind(name: str) -> DescriptorKind:
     """Return the kind called `name`; raise MissingPluginError, with what has it, if no plugin brings it."""
     from pyptx_ir.plugins.manager import manager
