@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.plugins.homes import HOMES, Home, gpu_remedy, home_of_instruction, remedy
+from pyptx_ir.plugins.homes import HOMES, Home, descriptor_remedy, gpu_remedy, home_of_instruction, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +56,7 @@ def test_every_distribution_has_a_row_and_the_extras_are_those_of_the_facade() -
 def test_what_an_architecture_hands_in_is_known_to_be_its_own(home: Home) -> None:
     assert named(home, "pyptx_namespaces") <= set(home.namespaces)
     assert named(home, "pyptx_launch_attributes") == set(home.launch_attributes)
+    assert named(home, "pyptx_descriptors") == set(home.descriptors)
 
 
 @pytest.mark.parametrize("home", ARCHITECTURES, ids=lambda home: home.distribution)
@@ -72,7 +73,7 @@ def test_a_distribution_that_runs_kernels_hands_in_the_runtime_of_its_row(home: 
 
 
 def test_what_is_somebodys_is_nobody_elses() -> None:
-    for table in ("namespaces", "instructions", "launch_attributes", "frameworks"):
+    for table in ("namespaces", "instructions", "launch_attributes", "descriptors", "frameworks"):
         names = [name for home in HOMES for name in getattr(home, table)]
         assert len(names) == len(set(names)), table
 
@@ -82,4 +83,5 @@ def test_a_remedy_names_what_runs_the_arrays() -> None:
     assert remedy("torch") == "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors"
     assert remedy("jaxlib") == remedy("jax") == "pip install 'pyptx[jax]'"
     assert remedy("cupy") is None
+    assert descriptor_remedy() == "pip install pyptx-arch-hopper"
     assert gpu_remedy() == "pip install 'pyptx[torch]' or 'pyptx[jax]'"

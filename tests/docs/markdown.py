@@ -108,7 +108,7 @@ def run(path: Path, not_run: frozenset[str] = frozenset()) -> Outcome:
             continue
         source = "\n" * (block.line - 1) + block.text
         with contextlib.redirect_stdout(io.StringIO()) as stdout:
-            exec(compile(source, path.name, "exec"), namespace)  # noqa: S102 - the page's code is what is under test
+            exec(compile(source, path.name, "exec", dont_inherit=True), namespace)  # noqa: S102 - the page's code is what is under test
         printed = stdout.getvalue()
         count += 1
     return Outcome(count, tuple(outputs))

@@ -119,6 +119,7 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
     return apply
 
 
+MAP = ("parameters", 5, "descriptor", "tensor_map")
 # What is done to the record of `everything`, and what the error says.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a member is missing": (without("grid"), "it lacks grid"),
@@ -151,17 +152,21 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a parameter has another type": (put("s64", "parameters", 3, "type"), "must be -9223|declared otherwise"),
     "a pointer has the type of a number": (put("f32", "parameters", 0, "type"), "declared otherwise"),
     "a parameter has no type": (put("q32", "parameters", 2, "type"), "must be one of"),
-    "a parameter is of no kind": (put("magic", "parameters", 2, "kind"), "tensor, scalar, tensor_map"),
+    "a parameter is of no kind": (put("magic", "parameters", 2, "kind"), "tensor, scalar, descriptor"),
     "a value is out of range": (put(2**64, "parameters", 3, "value"), "an enormous integer: it must be 0 to"),
     "a value is no number": (put("0x1", "parameters", 2, "value"), "no place there"),
     "a value belongs to a tensor": (put(1, "parameters", 0, "value"), "only a scalar has a value"),
     "a scalar is a tensor's": (put(0, "parameters", 2, "index"), "a scalar is no tensor's"),
     "a pointer is to no array": (put(5, "parameters", 1, "index"), "belong to the arrays"),
     "a map is of no array": (put(2, "parameters", 5, "index"), "an array that is not there"),
-    "a map is missing": (put(None, "parameters", 5, "tensor_map"), "has no tensor map"),
-    "a map is a pointer's": (put({}, "parameters", 0, "tensor_map"), "only a parameter of kind tensor_map"),
-    "a map has another rank": (put([1], "parameters", 5, "tensor_map", "box"), "differ in length"),
-    "a map swizzles strangely": (put("8B", "parameters", 5, "tensor_map", "swizzle"), "must be one of none, 32B"),
+    "a map is missing": (put(None, "parameters", 5, "descriptor"), "does not say what it describes"),
+    "a map is a pointer's": (put({}, "parameters", 0, "descriptor"), "only a parameter of kind descriptor"),
+    "a map has another rank": (put([1], *MAP, "box"), "differ in length"),
+    "a map swizzles strangely": (put("8B", *MAP, "swizzle"), "must be one of none, 32B"),
+    "a descriptor is of no kind": (put({}, *MAP[:-1]), "lacks a description"),
+    "a descriptor is of two kinds": (put({"a": 1, "b": 2}, *MAP[:-1]), "has 2 members, and may have 1"),
+    "a descriptor is of a kind that nobody has": (put({"moon": 1}, *MAP[:-1]), "installed plugin has the descriptor m"),
+    "the kind of a descriptor is no name": (put({"a b": 1}, *MAP[:-1]), "no place there"),
     "an array is not dense": (put([65, 1], "inputs", 0, "strides"), "does not lie densely"),
     "an array is larger than memory": (put([2**40, 2**40], "inputs", 0, "shape"), "no device addresses"),
     "an array is empty": (put([0, 64], "inputs", 0, "shape"), "must be 1 to"),

@@ -300,6 +300,101 @@ def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Pa
     assert "hint: hand its row in by the hook pyptx_check_codes" in printed
 
 
+SLICES = """
+import json
+import numpy as np
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, u32, u64
+from pyptx_ir.plugins.rows import Argument
+
+@kernel(
+    in_specs=(Tile("N", u32),), out_specs=(Tile("N", u32),), grid=1, block=(32, 1, 1), arch="acme_1", tma_slots=SLOTS
+)
+def lengthen(X, Y):
+    described, (_, py) = X.descriptor("acme_slice"), ptx.global_ptrs(X, Y)
+    assert X.descriptor("acme_slice") is described
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    base, length, value = reg.scalar(u64), reg.scalar(u64), reg.scalar(u32)
+    ptx.inst.ld.u64(base, ptx.addr(described))
+    ptx.inst.ld.u64(length, ptx.addr(described, 8))
+    ptx.inst.ld.global_.u32(value, ptx.addr(base + tid * 4))
+    ptx.inst.st.global_.u32(ptx.addr(py + tid * 4), value + ptx.cvt(u32, u64, reg.scalar(u32), length))
+    ptx.ret()
+
+special = lengthen.specialize([Argument((32,), "u32", (1,))], {})
+"""
+
+
+@pytest.mark.parametrize("slots", ["value", "pointer"])
+def test_its_descriptor_of_an_array_is_simulated(run: Run, slots: str) -> None:
+    script = """
+x = np.arange(32, dtype=np.uint32)
+result = lengthen.simulate(x, checks="all")
+assert result.outputs[0].tolist() == (x + 128).tolist() and not result.findings, result
+print(lengthen.ptx(N=32))
+"""
+    printed = run(f"SLOTS = {slots!r}{SLICES}{script}")
+    assert (".param .align 8 .b8 X_slice[16]" if slots == "value" else ".param .u64 X_slice") in printed
+
+
+def test_its_descriptor_comes_back_from_a_record_and_is_made_by_a_program_in_c(run: Run) -> None:
+    script = """
+from pyptx_dsl.bundles import BundleError, record, restore
+from pyptx_dsl.bundles.c_interface import interface_of
+from pyptx_dsl.bundles.c_launch import launch_functions
+from pyptx_dsl.bundles.manifest import Entry
+from pyptx_dsl.bundles.outline import outline_of
+
+
+plain = json.loads(json.dumps(record(special)))
+assert restore(plain) == special
+assert plain["parameters"][2]["descriptor"] == {"acme_slice": {"length": 128}}
+plain["parameters"][2]["descriptor"]["acme_slice"]["length"] = 0
+try:
+    restore(plain)
+except BundleError as error:
+    print(error)
+entry = Entry("lengthen", "lengthen", {"N": 32}, special, b"", None)
+print(launch_functions(interface_of("lengthen", outline_of(lengthen.declaration, special), [entry]), [0]))
+"""
+    printed = run(f"SLOTS = 'value'{SLICES}{script}")
+    assert "parameters[2].descriptor.acme_slice.length is 0: it must be 1 to 4294967296" in printed
+    assert "check_address(0, values.X, 16)" in printed
+    lines = [line.strip() for line in printed.splitlines()]
+    assert lines.index("X_slice_words[0] = values.X;") + 1 == lines.index("X_slice_words[1] = 128;")
+    assert "parameters[2] = X_slice;" in lines
+
+
+def test_without_its_package_a_descriptor_says_what_to_install(run: Run) -> None:
+    script = """
+try:
+    special = lengthen.specialize([Argument((32,), "u32", (1,))], {})
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    changed = SLICES.replace('"acme_1"', '"sm_90a"').replace("\nspecial = ", "\n# ")
+    for kind, said in (
+        ("tensor_map", "the descriptor tensor_map needs pyptx-arch-hopper"),
+        ("acme_slice", "no installed plugin has the descriptor acme_slice"),
+    ):
+        text = f"SLOTS = 'value'{changed.replace('acme_slice', kind)}{script}"
+        printed = run(text, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1")
+        assert f"MissingPluginError {said}" in printed
+        assert f'X.descriptor("{kind}")' in printed
+        assert ("hint: pip install pyptx-arch-hopper" in printed) is (kind == "tensor_map")
+
+
+def test_its_advice_goes_before_what_is_said_less_of(run: Run) -> None:
+    script = """
+from pyptx_dsl.inspect.advice import advice_on
+for remark in ("acme.frob is deprecated and blends nothing, line 3", "acme.grok is deprecated"):
+    print(advice_on(remark).hint)
+"""
+    first, second = run(script).splitlines()
+    assert first == "write acme.blend, and wait for it"
+    assert second == "write the form that the advisory or the reference page names"
+
+
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
     script = KERNEL.replace("arch=ARCH", 'arch="acme_1", launch={"acme_zeal": "much"}')
     printed = run(f"{script}\nprint(frob.declaration.attributes)")

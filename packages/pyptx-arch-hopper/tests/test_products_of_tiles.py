@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.shares import share
 
+from pyptx_arch_hopper.tensor_maps.description import tensor_map
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.kernels.decorator import kernel
-from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import PtxType, bf16, e4m3, f32, s8, s32, tf32
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyptx_arch_hopper.wgmma_layout import layout_for_a
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import DslError, SpecError, TraceError
 from pyptx_dsl.kernels.decorator import kernel
-from pyptx_dsl.shared_memory.tiles import SharedTile
-from pyptx_dsl.shared_memory.wgmma_layout import Major, layout_for_a
+from pyptx_dsl.shared_memory.tiles import Major, SharedTile
 from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, s8, s32, tf32, u16, u32, u64
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import CallError, KeywordError, LaunchError, PyptxError, SignatureError
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.types import b8, b32, b64, f32, u32, u64
-from pyptx_ir.plugins.rows import Argument, EntryParameter, Input, Output
+from pyptx_ir.plugins.rows import Argument, EntryParameter, Input, Output, TensorMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,7 @@ def test_parameters_may_have_names_of_which_sizes_are_those_of_arrays() -> None:
     assert special.origins[line][0].function.endswith("copied")
 
 
+@pytest.mark.hopper
 def test_maps_of_tensors_are_parameters_too() -> None:
     m = module(version=(8, 0), target="sm_90a")
 
@@ -101,10 +102,10 @@ def test_maps_of_tensors_are_parameters_too() -> None:
 
     special = j.kernel(in_specs={"param_0": tile}).specialize([Argument((16, 64), "f32", (64, 1))], {})
     (row,) = special.parameters
-    assert (row.kind, row.type, row.index) == ("tensor_map", "b8", 0)
-    assert row.tensor_map is not None
-    assert row.tensor_map.shape == (16, 64)
-    assert "j copies" not in m.described()
+    assert (row.kind, row.type, row.index) == ("descriptor", "b8", 0)
+    assert isinstance(row.descriptor, TensorMap)
+    assert row.descriptor.shape == (16, 64)
+    assert "j takes" not in m.described()
     assert "k is launched by the driver, out of module.cubin(): param_0 is a structure." in m.described()
 
 

@@ -1,4 +1,4 @@
-"""Columns of pixels: what a convolution makes of them, and what its tensor map says."""
+"""Columns of pixels: what a convolution makes of them, and which there are."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import pytest
 from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
-from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.shared_memory.tiles import SharedTile
-from pyptx_dsl.types import bf16, f32
-from pyptx_ir.plugins.rows import Im2col as Row
-from pyptx_ir.plugins.rows import TensorMap
+from pyptx_dsl.types import bf16
 
 WINDOW = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
 
@@ -38,14 +35,6 @@ def test_each_dimension_may_have_its_own() -> None:
     assert window.lower == (0, -1, -2)
     assert window.upper == (0, -1, -6)
     assert window.strides == (1, 2, 3)
-
-
-def test_a_tile_with_columns_describes_its_tensor() -> None:
-    tile = Tile("N", 32, "W", 64, bf16, layout=Layout.TMA_128B, im2col=WINDOW)
-    assert tensor_map(tile, {"N": 8, "W": 16}) == TensorMap(
-        "bf16", (8, 32, 16, 64), (65536, 2048, 128, 2), (), (1, 1, 1, 1), "128B",
-        im2col=Row((-1, -1), (-1, -1), 64, 128),
-    )  # fmt: skip
 
 
 def test_a_shared_tile_declares_the_array_that_fills_it() -> None:
@@ -90,8 +79,3 @@ def test_columns_for_another_rank_are_refused() -> None:
 def test_columns_have_no_box(change: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match="mean nothing"):
         Tile("N", "H", "W", "C", bf16, im2col=WINDOW, **change)
-
-
-def test_channels_wider_than_the_swizzle_are_refused() -> None:
-    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle"):
-        tensor_map(Tile(2, 8, 8, 64, f32, layout=Layout.TMA_128B, im2col=WINDOW), {})

@@ -367,6 +367,7 @@ def test_clusters_divide_the_grid() -> None:
         kernel(cluster=2, grid=5)(k).specialize([], {})
 
 
+@pytest.mark.hopper
 def test_tensor_maps_pass_by_value_or_by_pointer() -> None:
     def k(A: TensorSpec, B: TensorSpec) -> None:
         with active().scope():
@@ -393,8 +394,8 @@ def test_tensor_maps_pass_by_value_or_by_pointer() -> None:
     argument = Argument((64, 64), "bf16", (64, 1), 256)
     rows = pointers.specialize([argument, argument], {}).parameters
     assert [(each.name, each.kind, each.index) for each in rows[2:]] == [
-        ("A_tma_desc", "tensor_map", 0),
-        ("B_tma_desc", "tensor_map", 1),
+        ("A_tma_desc", "descriptor", 0),
+        ("B_tma_desc", "descriptor", 1),
     ]
     handle = TensorSpec("Z").tma_desc()
     assert isinstance(handle, TmaDescriptorHandle)

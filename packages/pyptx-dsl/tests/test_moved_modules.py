@@ -14,7 +14,6 @@ MOVED = {
     "shared_tiles": ("shared_memory.tiles", ["SharedTile", "widest_swizzle"]),
     "specs": ("contract.specs", ["Layout", "Tile", "unify_envs"]),
     "swizzle": ("shared_memory.swizzle", ["SWIZZLES", "Swizzle", "find_swizzle"]),
-    "wgmma_layout": ("shared_memory.wgmma_layout", ["GmmaLayout", "LayoutType", "Major", "layout_for_a"]),
 }
 NAMES = [(old, new, name) for old, (new, names) in MOVED.items() for name in names]
 

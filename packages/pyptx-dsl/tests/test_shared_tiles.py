@@ -19,15 +19,7 @@ from pyptx_dsl.errors import SharedMemoryError, SpecError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.shared_memory.allocations import SharedAddress
 from pyptx_dsl.shared_memory.tiles import SharedTile
-from pyptx_dsl.shared_memory.wgmma_layout import (
-    GmmaLayout,
-    LayoutType,
-    Major,
-    layout_for_a,
-    layout_for_b,
-    pick_gmma_layout,
-)
-from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, s8, tf32
+from pyptx_dsl.types import b1, bf16, e4m3, f16, s8, tf32
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
@@ -220,30 +212,6 @@ def test_an_alignment_that_would_shift_the_pattern_is_refused_with_the_picture()
 
 
 # --- the names that users know --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("layout", "expected"),
-    [
-        (layout_for_a(dtype=bf16, m=64, k=16), GmmaLayout(LayoutType.B32, 16, 256, "32B", "32B")),
-        (layout_for_a(dtype=bf16, m=64, k=32), GmmaLayout(LayoutType.B64, 16, 512, "64B", "64B")),
-        (layout_for_a(dtype=bf16, m=64, k=64), GmmaLayout(LayoutType.B128, 16, 1024, "128B", "128B")),
-        (layout_for_b(dtype=bf16, k=16, n=8), GmmaLayout(LayoutType.INTERLEAVE, 128, 16, "NONE", None)),
-        (layout_for_b(dtype=f16, k=64, n=64), GmmaLayout(LayoutType.B128, 16, 1024, "128B", "128B")),
-        (layout_for_b(dtype=f16, k=64, n=128), GmmaLayout(LayoutType.B128, 8192, 1024, "128B", "128B")),
-        (pick_gmma_layout(elem_bytes=4, m_or_n=64, k=32, major=Major.K), layout_for_a(dtype=f32, m=64, k=32)),
-    ],
-)
-def test_layouts_are_what_they_were(layout: GmmaLayout, expected: GmmaLayout) -> None:
-    assert layout == expected
-    assert layout.swizzle_code == int(expected.layout_type)
-
-
-def test_a_layout_that_there_is_not_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="elements have 1, 2 or 4 bytes"):
-        pick_gmma_layout(elem_bytes=3, m_or_n=64, k=64, major=Major.K)
-    with pytest.raises(ValueError, match="16-bit types only"):
-        pick_gmma_layout(elem_bytes=1, m_or_n=64, k=64, major=Major.MN)
 
 
 def test_a_wgmma_tile_is_the_tile_with_the_widest_swizzle() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,12 +29,39 @@ def pyptx_instructions():
 
 def write(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
     (folder / "acme_checked.py").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     return "acme_checked"
+
+
+ROWS = """
+from pyptx_ir.plugins import API_VERSION, hookimpl
+from pyptx_ir.plugins.advice import Advice
+from pyptx_ir.plugins.descriptor_rows import DescriptorKind
+from pyptx_ir.plugins.rows import TensorMap
+
+def none(*_):
+    return None
+
+@hookimpl
+def pyptx_api_version():
+    return API_VERSION
+
+@hookimpl
+def pyptx_advice():
+    return [Advice("slow (fire|smoke)", "it burns", "use water")]
+
+@hookimpl
+def pyptx_descriptors():
+    return [DescriptorKind("acme", TensorMap, 16, 8, "_acme", "", none, none, none, none)]
+"""
 
 
 def test_a_sound_plugin_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_plugin(write(tmp_path, monkeypatch, GOOD.format(row="'acme.frob.type d, a', type=('u32',)")))
+
+
+def test_sound_descriptors_and_advice_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_plugin(write(tmp_path, monkeypatch, ROWS))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +74,12 @@ def test_a_sound_plugin_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (GOOD.replace("{row}", "'acme d, a', targets=('sm_91',)"), "unknown targets"),
         (GOOD.replace("{row}", "'acme d, a', operands={'a': 'u33'}"), "kind"),
         (GOOD.replace("API_VERSION\n\n", "99\n\n").replace("{row}", "'acme d, a'"), "speaks version 99"),
+        (ROWS.replace("(fire", "((fire"), "missing \\)"),
+        (ROWS.replace("16, 8", "0, 8"), "has 0 bytes"),
+        (ROWS.replace("16, 8", "16, 12"), "aligned to 12 bytes"),
+        (ROWS.replace('"_acme"', '"-acme"'), "x-acme is no name of a parameter"),
+        (ROWS.replace('"_acme"', '""'), "x is no name of a parameter"),
+        (ROWS.replace("TensorMap, 16", "dict, 16"), "a dict is no immutable dataclass"),
         ("import xml.dom, wheel_of_fortune", "wheel_of_fortune"),
         ("import hypothesis\n" + GOOD.replace("{row}", "'acme d, a'"), "imports"),
     ],

@@ -16,11 +16,13 @@ from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
+from pyptx_ir.plugins.advice import Advice
+from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, Semantics, SugarRule, TensorMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +58,18 @@ def plugins(**modules: object) -> Plugins:
 
 
 FROB = row("acme.frob.b32 d, a")
+MAP = DescriptorKind(
+    name="acme",
+    described=TensorMap,
+    size=16,
+    alignment=8,
+    suffix="_acme",
+    example="Tile(4, f32)",
+    describe=lambda *_: None,
+    plain=lambda _: {},
+    restore=lambda _: None,
+    array_alignment=lambda _: 1,
+)
 SUMS = mma_fragment("m16n8k16", "d", "f32")
 
 
@@ -119,6 +133,8 @@ def test_every_hook_has_its_accessor() -> None:
         ("pyptx_doctor_checks", lambda: [DoctorCheck("acme", tuple)], Plugins.doctor_checks),
         ("pyptx_fragments", lambda: [Fragments("acme", lambda *_: SUMS)], Plugins.fragments),
         ("pyptx_memories", lambda: [Memory("acme", "memory", lambda _: 1)], Plugins.memories),
+        ("pyptx_descriptors", lambda: [MAP], Plugins.descriptors),
+        ("pyptx_advice", lambda: [Advice("acme is slow", "", "")], Plugins.advice),
         ("pyptx_check_codes", lambda: [CheckCode("acme", "error", "")], Plugins.check_codes),
         ("pyptx_check_rules", lambda: [CheckRule("acme", frozenset(), print)], Plugins.check_rules),
     ],
@@ -254,6 +270,15 @@ def test_a_missing_namespace_says_which_distribution_brings_it() -> None:
     assert isinstance(caught.value, AttributeError)
     with pytest.raises(MissingPluginError, match=r"no installed plugin provides ptx\.frob"):
         plugins(a=plugin()).namespace("frob")
+
+
+def test_a_missing_kind_of_descriptors_says_which_distribution_brings_it() -> None:
+    with pytest.raises(MissingPluginError, match="the descriptor tensor_map needs pyptx-arch-hopper") as caught:
+        plugins(a=plugin()).descriptor("tensor_map")
+    assert caught.value.hint == "pip install pyptx-arch-hopper"
+    with pytest.raises(MissingPluginError, match="no installed plugin has the descriptor moon"):
+        plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("moon")
+    assert plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("acme") is MAP
 
 
 def test_an_unknown_target_gets_the_closest_names() -> None:

@@ -330,14 +330,14 @@ def test_many_parameters_take_as_much_stack_as_they_need(null):
 class Row:
     """A parameter, shaped like pyptx_ir's."""
 
-    def __init__(self, name, kind, type_, index=None, value=None, tensor_map=None):
-        self.name, self.kind, self.type, self.index, self.value, self.tensor_map = (
+    def __init__(self, name, kind, type_, index=None, value=None, descriptor=None):
+        self.name, self.kind, self.type, self.index, self.value, self.descriptor = (
             name,
             kind,
             type_,
             index,
             value,
-            tensor_map,
+            descriptor,
         )
 
 
@@ -354,13 +354,15 @@ def test_a_plan_is_made_of_anything_shaped_like_a_specialization(null):
     rows = (
         Row("x", "tensor", "u64", 1),
         Row("a", "scalar", "f32", value=2.0),
-        Row("m", "tensor_map", "b8", 0, None, TILE),
+        Row("m", "descriptor", "b8", 0, None, TILE),
     )
-    rows += (Row("d", "tensor_map", "u64", 0, None, TILE),)
+    rows += (Row("d", "descriptor", "u64", 0, None, TILE),)
     plan = plan_for(Traced(*rows), Module(image(POINTER, scalar("f32"), MAP, POINTER)))
     x, a, m, d = launched(null, plan, (0x1000, 0x2000))
     assert (x, a, m) == ((0x2000).to_bytes(8, "little"), struct.pack("<f", 2.0), TILE.encode(0x1000))
     assert d != x
-    for row in (Row("x", "tensor", "u64"), Row("x", "surface", "u64", 0), Row("x", "tensor_map", "b8", 0)):
+    for row in (Row("x", "tensor", "u64"), Row("x", "surface", "u64", 0), Row("x", "descriptor", "b8", 0)):
         with pytest.raises(LaunchError, match="parameter x"):
             plan_for(Traced(row), Module(image(POINTER)))
+    with pytest.raises(LaunchError, match="parameter x, a descriptor of Row, cannot be passed"):
+        plan_for(Traced(Row("x", "descriptor", "b8", 0, None, rows[0])), Module(image(POINTER)))

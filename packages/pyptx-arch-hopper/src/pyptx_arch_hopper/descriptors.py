@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_arch_hopper.wgmma_layout import GmmaLayout
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.stage_addresses import result_type
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.shared_memory.allocations import SharedAddress, SharedAlloc, SharedSlice
 from pyptx_dsl.shared_memory.tiles import CORE_ROWS, SharedTile
-from pyptx_dsl.shared_memory.wgmma_layout import GmmaLayout
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import BY_NAME, u32, u64
 from pyptx_ir.syntax import operands as tree

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins.advice import Advice
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
 
@@ -53,6 +55,14 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 
 @hookimpl
+def pyptx_descriptors() -> Sequence[DescriptorKind]:
+    """Return the kind of descriptor that TMA reads."""
+    from pyptx_arch_hopper.tensor_maps.kind import TENSOR_MAP
+
+    return (TENSOR_MAP,)
+
+
+@hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
     """Return what is of Hopper in the simulator, which alone asks."""
     from pyptx_ir.plugins.rows import SimulatorExtension
@@ -71,6 +81,14 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_arch_hopper.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_advice() -> Sequence[Advice]:
+    """Return what ptxas says of products of warpgroups, in other words."""
+    from pyptx_arch_hopper.advice import ADVICE
+
+    return ADVICE
 
 
 @hookimpl

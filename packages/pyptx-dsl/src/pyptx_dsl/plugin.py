@@ -14,9 +14,10 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.plugins.advice import Advice
     from pyptx_ir.plugins.rows import Command, LaunchAttribute
 
-__all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "pyptx_namespaces"]
+__all__ = ["pyptx_advice", "pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "pyptx_namespaces"]
 
 _NAMESPACES = (
     *("atom", "bar", "barrier", "cp", "createpolicy", "cvta", "fence", "inst", "match", "mbarrier", "mma", "red"),
@@ -53,6 +54,14 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_dsl.contract.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_advice() -> Sequence[Advice]:
+    """Return what ptxas says on every architecture, in other words."""
+    from pyptx_dsl.inspect.advice import ADVICE
+
+    return ADVICE
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 - `ptx.inst.<opcode>.<modifier>…(…)` is any instruction, spelt as the manual spells it.
 - `ptx.add(f32, d, a, b)` and its kin are the same with the type first and the modifiers as keywords.
 - `ptx.if_`, `ptx.range_`, `ptx.loop`, … are control flow; `ptx.warp.reduce_sum`, … are helpers of several instructions.
-- Namespaces of installed plugins (`ptx.wgmma`, `ptx.tcgen05`) are attributes too, loaded when first asked for.
+- Namespaces of installed plugins, such as those of architectures, are attributes too, loaded when first asked for.
 
 One call emits one instruction, unless the docstring says how many.
 """

@@ -15,6 +15,7 @@ __all__ = [
 ]
 
 _MATH = "emit it: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
+_PRODUCTS = "matrices are multiplied by ptx.mma.sync, or by what dir(ptx) lists for the architecture"
 RUNS_EARLY = "Python runs while tracing, when the value is not known yet"
 
 CALLS: dict[str, str] = {
@@ -53,7 +54,7 @@ CALLS: dict[str, str] = {
 
 OPERATORS: dict[str, str] = {
     "** or pow()": "PTX has no power: write x * x, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
-    "@": "matrices are multiplied by ptx.mma.sync and ptx.wgmma.mma_async; registers by *",
+    "@": f"{_PRODUCTS}; registers by *",
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
@@ -153,7 +154,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
     "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
     "pow": CALLS["pow"],
-    "dot": "matrices are multiplied by ptx.mma.sync and ptx.wgmma.mma_async",
+    "dot": _PRODUCTS,
     "for_": "write `for i in ptx.range_(n):`",
     "range": "write `for i in ptx.range_(n):`",
     "if": "write `with ptx.if_(p):`",

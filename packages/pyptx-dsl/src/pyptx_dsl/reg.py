@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _FRAGMENT_THREADS = 128
-"""A warpgroup holds one accumulator tile. Manual: "Register Fragments for wgmma.mma_async.m64nNk16"."""
+"""A warpgroup holds one accumulator tile. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
 
 
 def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.registers.register import Reg
-    from pyptx_dsl.shared_memory.wgmma_layout import Major
+    from pyptx_dsl.shared_memory.tiles import Major
     from pyptx_dsl.types import PtxType
 
 __all__ = [
@@ -172,7 +172,7 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
 def wgmma_tile(
     dtype: PtxType, shape: Sequence[int], major: Major | str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
-    """Allocate a matrix that wgmma reads, with the widest swizzle: `tile(SharedTile(dtype, shape, major=major))`."""
+    """Allocate a matrix for products of warpgroups, `tile(SharedTile(dtype, shape, major=major))`: widest swizzle."""
     word = major if isinstance(major, str) else major.name
     return tile(SharedTile(dtype, shape, major=word), align, name)
 

@@ -11,13 +11,13 @@ from pyptx_launch import _shim
 from pyptx_launch.cuda_core import addresses_of, handle_of
 from pyptx_launch.errors import LaunchError
 from pyptx_launch.parameters import Map, MapPointer, Parameter, Pointer, Row, Scalar, row_of, size_of
+from pyptx_launch.tensor_maps import TensorMapLike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_launch.cuda_core import Memory, SupportsCudaStream, View
     from pyptx_launch.modules import Module
-    from pyptx_launch.tensor_maps import TensorMapLike
 
 Extents = tuple[int, int, int]
 
@@ -36,12 +36,12 @@ class EntryParameterLike(Protocol):
 
     @property
     def kind(self) -> str:
-        """`tensor`, `scalar` or `tensor_map`."""
+        """`tensor`, `scalar` or `descriptor`."""
         ...
 
     @property
     def type(self) -> str:
-        """Its PTX type; of a tensor map, `b8` where it is passed by value."""
+        """Its PTX type; of a descriptor, `b8` where it is passed by value."""
         ...
 
     @property
@@ -55,8 +55,8 @@ class EntryParameterLike(Protocol):
         ...
 
     @property
-    def tensor_map(self) -> TensorMapLike | None:
-        """How a tensor map reads its tensor."""
+    def descriptor(self) -> object | None:
+        """What a descriptor says of its tensor: a tensor map, for all others are refused."""
         ...
 
 
@@ -249,6 +249,7 @@ def _parameter_for(row: EntryParameterLike, entry: str) -> Parameter:
         raise LaunchError(f"{entry}: parameter {row.name} does not say which tensor it is of")
     if row.kind == "tensor":
         return Pointer(row.index)
-    if row.kind != "tensor_map" or row.tensor_map is None:
-        raise LaunchError(f"{entry}: parameter {row.name} of kind {row.kind!r} cannot be passed")
-    return (Map if row.type == "b8" else MapPointer)(row.index, row.tensor_map)
+    if row.kind != "descriptor" or not isinstance(row.descriptor, TensorMapLike):
+        what = f"{row.kind} of {type(row.descriptor).__name__}" if row.descriptor is not None else row.kind
+        raise LaunchError(f"{entry}: parameter {row.name}, a {what}, cannot be passed")
+    return (Map if row.type == "b8" else MapPointer)(row.index, row.descriptor)

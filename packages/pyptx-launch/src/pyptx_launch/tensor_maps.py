@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pyptx_launch import _shim, libcuda
 from pyptx_launch.tensor_map_rules import FILLS, INTERLEAVES, PROMOTIONS, SWIZZLES, TYPES, Im2colLike, checked
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+@runtime_checkable
 class TensorMapLike(Protocol):
     """A tensor map, shaped like `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
 

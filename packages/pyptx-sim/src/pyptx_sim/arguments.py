@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_ir.plugins.rows import Output, TensorMap
+    from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
@@ -51,13 +51,13 @@ class Uninitialised:
 
 @dataclass(slots=True)
 class Mapped:
-    """An array seen through a tensor map: the argument for a parameter that holds the map, or points to it.
+    """An array and what a descriptor says of it: the argument for a parameter that holds that, or points to it.
 
     `fresh`: nothing has written the array yet.
     """
 
     array: Array
-    tensor_map: TensorMap
+    descriptor: object
     fresh: bool = False
 
 
@@ -125,20 +125,20 @@ def pack_arguments(
 
 @dataclass(slots=True)
 class _Placing:
-    """Arrays and tensor maps on their way into the global space, which is filled up to `end`.
+    """Arrays and descriptors on their way into the global space, which is filled up to `end`.
 
-    `maps` are the tensor maps that parameters point to, with their places.
+    `descriptors` are those that parameters point to, with their places.
     """
 
     buffers: list[Buffer]
     placed: list[Placed]
-    maps: list[tuple[int, bytes]]
+    descriptors: list[tuple[int, bytes]]
     end: int
 
     def pack(self, place: Placement, value: Value | Uninitialised, what: str, name: str) -> bytes:
         """Return the bytes of a parameter, and give what it points to a place."""
         if isinstance(value, Mapped):
-            return self._map(place, value, what, name)
+            return self._descriptor(place, value, what, name)
         array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
         if not isinstance(array, np.ndarray):
             return _pack(place, value)
@@ -161,16 +161,16 @@ class _Placing:
         self.end = aligned(start + size + RED_ZONE, _BUFFER_ALIGNMENT)
         return start
 
-    def _map(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
-        """Return a map, or the address of one in global memory."""
+    def _descriptor(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
+        """Return a descriptor, or the address of one in global memory."""
         address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh) - GLOBAL_WINDOW
-        kind = descriptor_of(type(value.tensor_map))
+        kind = descriptor_of(type(value.descriptor))
         if kind is None:
-            described = type(value.tensor_map).__name__
+            described = type(value.descriptor).__name__
             raise LaunchError(
                 f"nobody says how a {described} describes an array", hint="install the package of the architecture"
             )
-        data = kind.encode(value.tensor_map, address)
+        data = kind.encode(value.descriptor, address)
         if place.size == len(data):
             return data
         if place.size != byte_size(place.type) or place.size != struct.calcsize("<Q"):
@@ -179,7 +179,7 @@ class _Placing:
                 hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
             )
         start = self._reserve(len(data), what)
-        self.maps.append((start, data))
+        self.descriptors.append((start, data))
         return struct.pack("<Q", GLOBAL_WINDOW + start)
 
 
@@ -195,7 +195,7 @@ def _arguments(program: Program, bank: bytes, placing: _Placing, *, checked: boo
             arena.data[item.start : item.start + raw.nbytes] = raw
         else:
             _fill(arena, item.start, raw)
-    for start, data in placing.maps:
+    for start, data in placing.descriptors:
         _fill(arena, start, data)
     memories = {
         "global": FlatMemory("global", arena, buffers),

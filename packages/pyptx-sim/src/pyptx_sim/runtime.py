@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization
     from pyptx_sim.arguments import Value
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
@@ -179,8 +179,8 @@ def _value(
 ) -> Value | Uninitialised:
     if parameter.kind == "tensor" and parameter.index is not None:
         return tensors[parameter.index]
-    if parameter.kind == "tensor_map" and parameter.index is not None and parameter.tensor_map is not None:
-        return _mapped(tensors[parameter.index], parameter.tensor_map)
+    if parameter.kind == "descriptor" and parameter.index is not None and parameter.descriptor is not None:
+        return _mapped(tensors[parameter.index], parameter.descriptor)
     if parameter.kind == "scalar" and parameter.value is not None:
         return parameter.value
     if parameter.kind == "scalar":
@@ -193,9 +193,9 @@ def _value(
     )
 
 
-def _mapped(value: Value | Uninitialised, tensor_map: TensorMap) -> Mapped:
+def _mapped(value: Value | Uninitialised, descriptor: object) -> Mapped:
     array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
-    return Mapped(cast("Array", array), tensor_map, fresh)
+    return Mapped(cast("Array", array), descriptor, fresh)
 
 
 def _announce(name: str) -> None:

@@ -190,7 +190,7 @@ def check_driver(kernel: str, place: Place) -> None:
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """Return what each array's address must be a multiple of: as its contract says, if there is one, and its map."""
-    mapped = {row.index for row in special.parameters if row.kind == "tensor_map"}
+    mapped = {row.index for row in special.parameters if row.kind == "descriptor"}
     sizes = [row.alignment for row in special.inputs] or [tensor.element_size() for tensor in inputs]
     sizes += [output.alignment for output in special.outputs]
     return tuple(max(_MAP_ALIGNMENT, size) if index in mapped else size for index, size in enumerate(sizes))

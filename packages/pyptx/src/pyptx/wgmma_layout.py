@@ -1,13 +1,15 @@
 """How matrices lie in shared memory for TMA and wgmma: `SharedTile`, and the names that users know."""
 
-from pyptx_dsl.shared_memory.wgmma_layout import (
-    GmmaLayout,
-    LayoutType,
-    Major,
-    SharedTile,
-    layout_for_a,
-    layout_for_b,
-    pick_gmma_layout,
-)
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.shared_memory.tiles import Major, SharedTile
+from pyptx_ir.plugins.front_door import provided_names
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.wgmma_layout import GmmaLayout, LayoutType, layout_for_a, layout_for_b, pick_gmma_layout
+else:
+    __getattr__, __dir__ = provided_names(
+        __name__, "wgmma.layouts", ("GmmaLayout", "LayoutType", "layout_for_a", "layout_for_b", "pick_gmma_layout")
+    )
 
 __all__ = ["GmmaLayout", "LayoutType", "Major", "SharedTile", "layout_for_a", "layout_for_b", "pick_gmma_layout"]

@@ -16,7 +16,7 @@ from pyptx_dsl.trace_context import active
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
 
-__all__ = ["FENCES", "PlainFence", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
+__all__ = ["FENCES", "PlainFence", "ProvidedFences", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
 
 _ACQUIRE = InstructionForms("ptx.fence.proxy_tensormap_acquire", "fence.proxy.tensormap::generic.acquire")
 _RELEASE = InstructionForms("ptx.fence.proxy_tensormap_release", "fence.proxy.tensormap::generic.release")
@@ -73,6 +73,26 @@ class ReadRelease:
         Asynchronous copies may overwrite what was read.
         """
         active(repr(_READ)).emit(_READ.words(scope=scope), (), pred)
+
+
+class ProvidedFences:
+    """The fences as attributes of `ptx.fence`, for type checkers."""
+
+    mbarrier_init: PlainFence
+    """Emit `fence.mbarrier_init.release.cluster;`: show fresh mbarriers to the cluster."""
+    proxy_async: PlainFence
+    """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
+    proxy_async_global: PlainFence
+    """Emit `fence.proxy.async.global;`: the same, in global memory."""
+    proxy_async_shared_cta: PlainFence
+    """Emit `fence.proxy.async.shared::cta;`: the same, in the block's shared memory."""
+    proxy_async_shared_cluster: PlainFence
+    """Emit `fence.proxy.async.shared::cluster;`: the same, in the cluster's shared memory."""
+    proxy_async_generic_acquire_shared_cluster: PlainFence
+    proxy_async_generic_release_shared_cta: PlainFence
+    proxy_async_generic_release_read: ReadRelease
+    proxy_tensormap_acquire: TensorMapAcquire
+    proxy_tensormap_release: TensorMapRelease
 
 
 _PLAIN = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from pyptx_arch_hopper import wgmma_layout
 from pyptx_arch_hopper.descriptors import (
     advance,
     constant_bits,
@@ -62,6 +63,8 @@ class Wgmma:
     SWIZZLE_32B: ClassVar = 3
     MASKED_DESC_B128: ClassVar = _MASKED_B128
     """A descriptor but for its address: 128B swizzle, 1024 bytes from 8 rows to the next 8."""
+    layouts: ClassVar = wgmma_layout
+    """What descriptors say of tiles, which `pyptx.wgmma_layout` shows."""
 
     @emits(a="a_desc", b="b_desc")
     def mma_async(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.contract.tensors import TMA_ALIGNMENT, TMA_BYTES
+from pyptx_dsl.contract.descriptors import has_room
+from pyptx_ir.plugins.descriptors import descriptor_kind_of, descriptor_kinds
 from pyptx_ir.syntax.nodes import Function, Parameter, Target
-from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.bundles.fields import Field
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
 
 _POINTER: Final = "u64"
@@ -54,12 +55,16 @@ def _entry(field: Field, special: Specialization) -> Function:
 def _fits(parameter: Parameter, row: EntryParameter) -> bool:
     if parameter.name != row.name or parameter.vector is not None:
         return False
-    if row.kind == "tensor_map" and row.type == "b8":
-        size = (Immediate(str(TMA_BYTES)),)
-        return parameter.type == "b8" and parameter.dimensions == size and (parameter.alignment or 1) >= TMA_ALIGNMENT
+    if row.kind == "descriptor" and row.type == "b8":
+        return any(has_room(parameter, kind) for kind in _kinds(row))
     if row.kind != "scalar" and row.type != _POINTER:
         return False
     return parameter.type == row.type and not parameter.dimensions
+
+
+def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
+    """Return the kinds that a descriptor may be of: any, where nothing says what it describes."""
+    return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 
 def _check_tensors(field: Field, special: Specialization) -> None:
@@ -72,10 +77,10 @@ def _check_tensors(field: Field, special: Specialization) -> None:
     _unique(field, arrays, "array")
     _unique(field, [row.name for row in special.parameters], "parameter")
     for row in special.parameters:
-        if row.kind == "tensor_map" and (row.index is None or row.index >= count):
+        if row.kind == "descriptor" and (row.index is None or row.index >= count):
             raise field.wrong(f"the parameter {row.name} describes an array that is not there")
-        if row.kind == "tensor_map" and row.tensor_map is None and arrays:
-            raise field.wrong(f"the parameter {row.name} has no tensor map")
+        if row.kind == "descriptor" and row.descriptor is None and arrays:
+            raise field.wrong(f"the parameter {row.name} does not say what it describes")
     inputs = count - len(special.outputs)
     if sorted(set(special.mutated)) != list(special.mutated) or any(each >= inputs for each in special.mutated):
         raise field.wrong(f"mutated is {list(special.mutated)[:8]}, and there are {inputs} inputs")

@@ -1,4 +1,4 @@
-"""The C function of each specialisation: arguments checked, tensor maps encoded, the launch handed to the driver."""
+"""The C function of each specialisation: arguments checked, descriptors encoded, the launch handed to the driver."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_interface import SCALARS
 from pyptx_dsl.types import from_name
-from pyptx_ir.element_types import BY_NAME
-from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
+from pyptx_ir.plugins.descriptors import descriptor_kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_dsl.bundles.c_interface import Interface
-    from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
+    from pyptx_ir.plugins.descriptor_rows import DescriptorCode
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization
 
 _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
-_MAP_BYTES: Final = 128
-_MAP_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver asks for 64
-# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B.
-_MAP_TENSOR: Final = 16
-_WIDE_MAP_TENSOR: Final = 32
 
 
 def alignments(special: Specialization) -> list[int]:
-    """Return what each array's address must be a multiple of: as its contract says, and its tensor map."""
+    """Return what each array's address must be a multiple of: as its contract says, and its descriptor."""
     found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
     for row in special.parameters:
-        if row.tensor_map is not None and row.index is not None:
-            wide = row.tensor_map.interleave == "32B"
-            found[row.index] = max(found[row.index], _WIDE_MAP_TENSOR if wide else _MAP_TENSOR)
+        if row.descriptor is not None and row.index is not None:
+            wanted = descriptor_kind_of(type(row.descriptor)).array_alignment(row.descriptor)
+            found[row.index] = max(found[row.index], wanted)
     return found
+
+
+def code_of(described: object) -> DescriptorCode | None:
+    """Return how C makes the descriptor of a description, None where it has no way to."""
+    code = None if described is None else descriptor_kind_of(type(described)).code
+    return code if code is not None and code.expresses(described) else None
 
 
 def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
@@ -59,7 +60,7 @@ def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
 def _body(interface: Interface, special: Specialization) -> str:
     """Return the body of the function that launches a specialisation with any grid."""
     members, prefix, attributes = interface.members, interface.upper, _attributes(special)
-    maps = [parameter for parameter in special.parameters if parameter.kind == "tensor_map"]
+    described = [parameter for parameter in special.parameters if parameter.kind == "descriptor"]
     passed = [parameter for parameter in special.parameters if _is_passed(parameter)]
     checks = list(_checks(special, members))
     lines = [
@@ -67,7 +68,7 @@ def _body(interface: Interface, special: Specialization) -> str:
         *_attribute_table(attributes),
         *(line for parameter in special.parameters for line in _storage(parameter)),
         *([f"    {interface.name}_arguments values;"] if passed else []),
-        *(["    int result = 0;"] if maps or checks else []),
+        *(["    int result = 0;"] if described or checks else []),
         *([f"    void *parameters[{len(special.parameters)}];"] if special.parameters else []),
         f"    launch_config config = {{{{0, 0, 0}}, {{{_listed(special.block)}}}, {special.shared_bytes}, NULL,",
         f"                            {'attributes' if attributes else 'NULL'}, {len(attributes)}}};",
@@ -82,7 +83,7 @@ def _body(interface: Interface, special: Specialization) -> str:
         *(f"    config.grid[{number}] = {axis};" for number, axis in enumerate("xyz")),
         "    config.stream = stream;",
         *_assignments(special, members),
-        *(line for parameter in maps for line in _encoded(parameter, members, special)),
+        *(line for parameter in described for line in _encoded(parameter, members, special)),
         f"    return launch(one, &config, {'parameters' if special.parameters else 'NULL'});",
         "}",
     ]
@@ -113,27 +114,8 @@ def _storage(row: EntryParameter) -> list[str]:
     name = row.name
     if row.kind == "scalar" and row.value is not None:
         return [f"    unsigned char {name}_value[] = {{{_listed(_packed(row.type, row.value))}}}; /* {row.value!r} */"]
-    described = row.tensor_map
-    if described is None:
-        return []
-    outer = described.strides[-2::-1]
-    return [
-        f"    static const uint64_t {name}_shape[] = {{{_listed(described.shape[::-1])}}};",
-        *([f"    static const uint64_t {name}_strides[] = {{{_listed(outer)}}};"] if outer else []),
-        *_window(name, described),
-        f"    static const unsigned int {name}_steps[] = {{{_listed(described.element_strides[::-1])}}};",
-        f"    unsigned char {name}_room[{_MAP_BYTES + _MAP_ALIGNMENT}];",
-        f"    unsigned char *{name} = {name}_room + {_MAP_ALIGNMENT} - (uintptr_t){name}_room % {_MAP_ALIGNMENT};",
-    ]
-
-
-def _window(name: str, described: TensorMap) -> list[str]:
-    """Return what a copy takes: a box, or the corners of columns."""
-    columns = described.im2col
-    if columns is None:
-        return [f"    static const unsigned int {name}_box[] = {{{_listed(described.box[::-1])}}};"]
-    corners = (("lower", columns.lower), ("upper", columns.upper))
-    return [f"    static const int {name}_{which}[] = {{{_listed(corner[::-1])}}};" for which, corner in corners]
+    code = code_of(row.descriptor)
+    return [] if code is None else [f"    {line}" for line in code.storage(name, row.descriptor)]
 
 
 def _packed(dtype: str, value: int | float) -> bytes:
@@ -161,39 +143,17 @@ def _checks(special: Specialization, members: Mapping[str, str]) -> Iterable[str
 
 def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
     for number, row in enumerate(special.parameters):
-        own = row.name if row.kind == "tensor_map" else f"{row.name}_value"
+        own = row.name if row.kind == "descriptor" else f"{row.name}_value"
         yield f"    parameters[{number}] = {f'&values.{members[row.name]}' if _is_passed(row) else own};"
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the call that encodes a tensor map; `check_expressible` has been through it."""
-    described, name = row.tensor_map, row.name
-    if described is None:
+    """Return the statements that make a descriptor; `check_expressible` has been through it."""
+    code = code_of(row.descriptor)
+    if code is None:
         return []
     tensor = next(each.name for each in special.parameters if each.kind == "tensor" and each.index == row.index)
-    strides = f"{name}_strides" if len(described.shape) > 1 else "NULL"
-    columns = described.im2col
-    window = f"{name}_box" if columns is None else f"{name}_lower, {name}_upper, {columns.channels}, {columns.pixels}"
-    return [
-        f"    result = driver.cuTensorMapEncode{'Tiled' if columns is None else 'Im2col'}(",
-        f"        {name}, {BY_NAME[described.dtype].tensor_map}, {len(described.shape)},",
-        f"        (void *)(uintptr_t)values.{members[tensor]}, {name}_shape, {strides},",
-        f"        {window}, {name}_steps, {_modes(described)});",
-        "    if (result != 0) {",
-        "        return result;",
-        "    }",
-    ]
-
-
-def _modes(described: TensorMap) -> str:
-    return _listed(
-        (
-            INTERLEAVES.index(described.interleave),
-            SWIZZLES.index(described.swizzle),
-            L2_PROMOTIONS.index(described.l2_promotion),
-            FILLS.index(described.fill),
-        )
-    )
+    return [f"    {line}" for line in code.encoding(row.name, row.descriptor, f"values.{members[tensor]}")]
 
 
 def _listed(numbers: Iterable[int]) -> str:

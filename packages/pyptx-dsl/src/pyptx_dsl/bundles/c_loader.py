@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import math
 from string import Template
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_dispatch import compiled_for, dispatch_declaration, dispatch_function, not_compiled
 from pyptx_dsl.bundles.c_interface import ADDRESS, SCALARS, Interface, interface_of, resource
-from pyptx_dsl.bundles.c_launch import alignments, launch_functions
+from pyptx_dsl.bundles.c_launch import alignments, code_of, launch_functions
 from pyptx_dsl.bundles.c_tensors import refusals, tensors_declaration, tensors_function
 from pyptx_dsl.errors import BundleError
-from pyptx_ir.element_types import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyptx_dsl.bundles.manifest import Entry, Heading
-    from pyptx_ir.plugins.rows import Specialization, TensorMap
+    from pyptx_ir.plugins.rows import Specialization
 
 _IN_A_LINE: Final = 20
+_WIDTH: Final = 110
 
 
 def sources(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
@@ -46,21 +47,15 @@ def sources(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
 def check_expressible(name: str, special: Specialization) -> None:
     """Raise BundleError for a kernel that a C program has no way to launch."""
     for row in special.parameters:
-        if row.kind == "tensor_map" and row.type != "b8":
+        if row.kind == "descriptor" and row.type != "b8":
             raise BundleError(
-                f"{name}: the tensor map {row.name} is passed as a pointer, which a C program would have to keep",
+                f"{name}: the descriptor {row.name} is passed as a pointer, which a C program would have to keep",
                 hint='leave out tma_slots="pointer": descriptors are then passed by value',
             )
-        if row.kind == "tensor_map" and not _is_mapped(row.tensor_map):
-            raise BundleError(f"{name}: no tensor map can describe {row.name}")
+        if row.kind == "descriptor" and code_of(row.descriptor) is None:
+            raise BundleError(f"{name}: a C program has no way to make the descriptor {row.name}")
         if row.kind == "scalar" and row.type not in SCALARS:
             raise BundleError(f"{name}: {row.name} is .{row.type}, which C has no type for")
-
-
-def _is_mapped(described: TensorMap | None) -> bool:
-    """Tell whether the driver has tensor maps of such elements."""
-    element = None if described is None else BY_NAME.get(described.dtype)
-    return element is not None and element.tensor_map is not None
 
 
 # --- the header -----------------------------------------------------------------------------------
@@ -145,6 +140,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
         row_of.append(rows[key])
     checked = Template(resource("address.c.in")).substitute(words) if interface.outline.tensors else ""
     return {
+        "descriptor_functions": _functions(interface.entries),
         "images": "".join(images),
         "kernels": "".join(kernels),
         "launches": launch_functions(interface, row_of),
@@ -154,6 +150,18 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
         "dispatch": dispatch_function(interface),
         "tensors": tensors_function(interface),
     }
+
+
+def _functions(entries: Sequence[Entry]) -> str:
+    """Return the rows of the driver's functions that make the entries' descriptors, behind those of the template."""
+    codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
+    found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
+    lines = [line for name, arguments in found for line in _wrapped(f"X({name}, ({arguments}))")]
+    return "".join(f" \\\n{line}" for line in lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)
 
 
 def _bytes(data: bytes) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _SHOWN = 60
+MOST_BYTES = 1 << 49
+"""No device addresses more. CUDA programming guide, "Unified Memory": 49 bits of virtual addresses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,20 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.bundles.agreement import check_agreement
-from pyptx_dsl.bundles.fields import Field
+from pyptx_dsl.bundles.fields import MOST_BYTES, Field
 from pyptx_dsl.contract.arguments import dense_strides
 from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid
 from pyptx_dsl.contract.specs import Layout
-from pyptx_dsl.errors import LaunchError
+from pyptx_dsl.errors import BundleError, LaunchError
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.plugins.descriptors import descriptor_kind_of, find_descriptor_kind
+from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.rows import (
-    FILLS,
-    INTERLEAVES,
-    L2_PROMOTIONS,
-    SWIZZLES,
     EntryParameter,
-    Im2col,
     Input,
     Output,
     Specialization,
-    TensorMap,
 )
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import PtxSyntaxError, parse
@@ -43,12 +39,8 @@ _MEMBERS: Final = (
     *("entry", "text", "target", "grid", "block", "cluster", "shared_bytes", "parameters", "inputs", "outputs"),
     *("mutated", "attributes"),
 )
-_PARAMETER: Final = ("name", "kind", "type", "index", "value", "tensor_map")
+_PARAMETER: Final = ("name", "kind", "type", "index", "value")
 _ARRAY: Final = ("name", "shape", "dtype", "strides", "alignment")
-_TENSOR_MAP: Final = (
-    *("dtype", "shape", "strides", "box", "element_strides", "swizzle", "interleave", "l2_promotion", "fill"),
-)
-_IM2COL: Final = ("lower", "upper", "channels", "pixels")
 
 _TYPES: Final = tuple(row.name for row in TYPES)
 _NAME: Final = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
@@ -61,11 +53,7 @@ _LONGEST_NAME: Final = 4096
 _LONGEST_TEXT: Final = 1 << 27
 _LONGEST_NUMBER: Final = 32
 _MOST_ROWS: Final = 4096
-_MOST_CORNER: Final = 1 << 15
 _MOST_DIMENSIONS: Final = 32
-_MOST_MAP_RANK: Final = 5
-# No device addresses more (CUDA programming guide, "Unified Memory": 49 bits of virtual addresses).
-_MOST_BYTES: Final = 1 << 49
 _MOST_SIZE: Final = 2**31 - 1
 # CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver judges them.
 _ATTRIBUTE_BYTES: Final = 64
@@ -84,12 +72,19 @@ def record(specialization: Specialization) -> dict[str, object]:
         "block": list(row.block),
         "cluster": list(row.cluster),
         "shared_bytes": row.shared_bytes,
-        "parameters": [_plain(parameter, _PARAMETER) for parameter in row.parameters],
+        "parameters": [_plain_parameter(parameter) for parameter in row.parameters],
         "inputs": [_plain(each, _ARRAY) for each in row.inputs],
         "outputs": [_plain(each, _ARRAY) for each in row.outputs],
         "mutated": list(row.mutated),
         "attributes": [[number, value.hex()] for number, value in row.attributes],
     }
+
+
+def _plain_parameter(row: EntryParameter) -> dict[str, object]:
+    """Return a parameter; a description stands by the name of its kind."""
+    described = row.descriptor
+    kind = None if described is None else descriptor_kind_of(type(described))
+    return {**_plain(row, _PARAMETER), "descriptor": None if kind is None else {kind.name: kind.plain(described)}}
 
 
 def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
@@ -98,10 +93,6 @@ def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
 
 def _plain_value(value: object) -> object:
     match value:
-        case TensorMap():
-            return _plain(value, _TENSOR_MAP if value.im2col is None else (*_TENSOR_MAP, "im2col"))
-        case Im2col():
-            return _plain(value, _IM2COL)
         case tuple():
             return list(cast("tuple[object, ...]", value))
         case float():
@@ -179,23 +170,23 @@ def _module(field: Field) -> Module:
 
 
 def _parameter(field: Field) -> EntryParameter:
-    found = field.members(_PARAMETER)
-    kind = found["kind"].choice(("tensor", "scalar", "tensor_map"))
+    found = field.members((*_PARAMETER, "descriptor"))
+    kind = found["kind"].choice(("tensor", "scalar", "descriptor"))
     dtype = found["type"].choice(_TYPES)
     index = found["index"].value if kind == "scalar" else found["index"].integer(0, _MOST_ROWS)
     if kind == "scalar" and index is not None:
         raise found["index"].wrong("a scalar is no tensor's")
     if kind != "scalar" and found["value"].value is not None:
         raise found["value"].wrong("only a scalar has a value")
-    if kind != "tensor_map" and found["tensor_map"].value is not None:
-        raise found["tensor_map"].wrong("only a parameter of kind tensor_map has one")
+    if kind != "descriptor" and found["descriptor"].value is not None:
+        raise found["descriptor"].wrong("only a parameter of kind descriptor has one")
     return EntryParameter(
         found["name"].text(_LONGEST_NAME, _NAME),
         kind,
         dtype,
         index if isinstance(index, int) else None,
         _value(found["value"], dtype),
-        None if found["tensor_map"].value is None else _tensor_map(found["tensor_map"]),
+        None if found["descriptor"].value is None else _description(found["descriptor"]),
     )
 
 
@@ -210,42 +201,17 @@ def _value(field: Field, dtype: str) -> int | float | None:
     return field.integer(low, (1 << (row.bits - 1 if row.kind == "signed" else row.bits)) - 1)
 
 
-def _tensor_map(field: Field) -> TensorMap:
-    """Return a tensor map of whole numbers; its many rules are those of whoever encodes it."""
-    value = field.value
-    columns = isinstance(value, dict) and "im2col" in cast("dict[str, object]", value)
-    found = field.members((*_TENSOR_MAP, "im2col") if columns else _TENSOR_MAP)
-    im2col = _im2col(found["im2col"]) if columns else None
-    shape, strides, steps = (_whole(found[name]) for name in ("shape", "strides", "element_strides"))
-    box = _whole(found["box"]) if im2col is None else ()
-    if len({len(each) for each in (shape, strides, box if im2col is None else shape, steps)}) > 1:
-        raise field.wrong("its shape, strides, box and element_strides differ in length")
-    return TensorMap(
-        found["dtype"].choice(_TYPES),
-        shape,
-        strides,
-        box,
-        steps,
-        found["swizzle"].choice(SWIZZLES),
-        found["interleave"].choice(INTERLEAVES),
-        found["l2_promotion"].choice(L2_PROMOTIONS),
-        found["fill"].choice(FILLS),
-        im2col,
-    )
-
-
-def _im2col(field: Field) -> Im2col:
-    found = field.members(_IM2COL)
-    lower, upper = (
-        tuple(item.integer(-_MOST_CORNER, _MOST_CORNER) for item in found[name].items(_MOST_MAP_RANK))
-        for name in ("lower", "upper")
-    )
-    channels, pixels = (found[name].integer(1, _MOST_BYTES) for name in ("channels", "pixels"))
-    return Im2col(lower, upper, channels, pixels)
-
-
-def _whole(field: Field) -> tuple[int, ...]:
-    return tuple(item.integer(1, _MOST_BYTES) for item in field.items(_MOST_MAP_RANK, 1))
+def _description(field: Field) -> object:
+    """Return what a descriptor says of its array, as the kind by whose name it stands reads it."""
+    pairs = field.pairs(1)
+    if not pairs:
+        raise field.wrong("it lacks a description")
+    name, described = pairs[0]
+    try:
+        kind = find_descriptor_kind(Field(f"a name in {field.path}", name).text(_LONGEST_NAME, _NAME))
+    except MissingPluginError as error:
+        raise BundleError(f"{described.path}: {error.message}", hint=error.hint) from None
+    return kind.restore(described)
 
 
 def _input(field: Field) -> Input:
@@ -257,13 +223,13 @@ def _output(field: Field) -> Output:
     """Return an array that lies densely, by rows or by columns."""
     found = field.members(_ARRAY)
     name, dtype = found["name"].text(_LONGEST_NAME, _NAME), found["dtype"].choice(_TYPES)
-    shape = tuple(item.integer(1, _MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))
-    strides = tuple(item.integer(1, _MOST_BYTES) for item in found["strides"].items(_MOST_DIMENSIONS, 1))
+    shape = tuple(item.integer(1, MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))
+    strides = tuple(item.integer(1, MOST_BYTES) for item in found["strides"].items(_MOST_DIMENSIONS, 1))
     by_columns, size = list[int](), 1
     for extent in shape:
         by_columns.append(size)
         size *= extent
-    if size * from_name(dtype).bytes > _MOST_BYTES:
+    if size * from_name(dtype).bytes > MOST_BYTES:
         raise found["shape"].wrong("no device addresses so much")
     if strides not in {dense_strides(shape, Layout.ROW), dense_strides(shape, Layout.COL)}:
         raise found["strides"].wrong(f"an array of shape {shape} does not lie densely with these")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Argument
 
-# cuTensorMapEncodeTiled wants a global address aligned to 16 bytes.
+# CUDA driver API, "Tensor Map Object Management": a global address is aligned to 16 bytes.
 _TMA_ALIGNMENT = 16
 
 

@@ -3,7 +3,7 @@
     window = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
     Tile("N", "H", "W", "C", bf16, layout=Layout.TMA_128B, im2col=window)
 
-Manual: "Tensors", "im2col mode"; CUDA driver API: "cuTensorMapEncodeIm2col".
+Manual: "Tensors", "im2col mode"; CUDA driver API: "Tensor Map Object Management".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.contract.tensors import TMA_ALIGNMENT, TMA_BYTES, TMA_SUFFIX
+from pyptx_dsl.contract.descriptors import descriptor_parameter
 from pyptx_dsl.errors import KeywordError, SpecError, UnknownTypeError
 from pyptx_dsl.registers.operands import as_float, as_integer, as_items
 from pyptx_dsl.types import PtxType, from_name
@@ -18,7 +18,9 @@ from pyptx_ir.syntax.nodes import Parameter, Pointer
 from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 _SPACES = ("global", "shared", "local", "const", "param")
 _PART = re.compile(r"(align|palign|array)(\d+)\Z")
@@ -106,14 +108,12 @@ def _parse(declared: str, name: str) -> RawParameter:
 
 
 def entry_parameters(
-    tensors: Sequence[str], raw: Sequence[RawParameter], maps: Sequence[str], tma_slots: str
+    tensors: Sequence[str],
+    raw: Sequence[RawParameter],
+    descriptors: Iterable[tuple[str, DescriptorKind]],
+    slots: str,
 ) -> tuple[Parameter, ...]:
-    """Return the entry's parameters in their order: tensor pointers, raw ones, TMA descriptors."""
-    descriptors = [
-        Parameter("u64", name + TMA_SUFFIX)
-        if tma_slots == "pointer"
-        else Parameter("b8", name + TMA_SUFFIX, alignment=TMA_ALIGNMENT, dimensions=(Immediate(str(TMA_BYTES)),))
-        for name in maps
-    ]
+    """Return the entry's parameters in their order: tensor pointers, raw ones, descriptors of tensors."""
     pointers = [Parameter("u64", name) for name in tensors]
-    return (*pointers, *(parameter.declaration() for parameter in raw), *descriptors)
+    described = [descriptor_parameter(name, kind, slots) for name, kind in descriptors]
+    return (*pointers, *(parameter.declaration() for parameter in raw), *described)

@@ -222,12 +222,12 @@ class Tile(Value):
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the tile of a wgmma A operand, M x K: layout by the inner width, box by `tile_m` and `tile_k`."""
+        """Return the tile of A for warpgroup products, M x K: layout by the inner width, box `tile_m` x `tile_k`."""
         return cls._operand((m, k), dtype, (tile_m, tile_k))
 
     @classmethod
     def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
-        """Return the tile of a wgmma B operand, K x N: layout by the inner width, box by `tile_k` and `tile_n`."""
+        """Return the tile of B for warpgroup products, K x N: layout by the inner width, box `tile_k` x `tile_n`."""
         return cls._operand((k, n), dtype, (tile_k, tile_n))
 
     @classmethod
@@ -288,9 +288,7 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
             return layout
     if width == _SWIZZLE_BYTES["INTERLEAVED"]:
         return Layout.ROW
-    raise SpecError(
-        f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes"
-    )
+    raise SpecError(f"an operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes")
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:

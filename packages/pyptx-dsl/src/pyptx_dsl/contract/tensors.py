@@ -1,11 +1,14 @@
-"""What the body of a kernel gets for each array: its name, shape, type, and its TMA descriptor."""
+"""What the body of a kernel gets for each array: its name, shape, type, and descriptors of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.errors import point_at_call
 from pyptx_dsl.trace_context import current
 from pyptx_dsl.types import u64
+from pyptx_ir.plugins.descriptors import find_descriptor_kind
+from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -13,11 +16,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
-TMA_SUFFIX = "_tma_desc"
-TMA_BYTES = 128
-"""Size of a CUtensorMap. CUDA driver API: "Tensor Map Object Management"."""
-TMA_ALIGNMENT = 64
+_TMA = "tensor_map"
 
 
 class TensorSpec:
@@ -47,22 +48,25 @@ class TensorSpec:
         return f"TensorSpec({self.name!r}{known})"
 
     def tma_desc(self) -> Reg | TmaDescriptorHandle:
-        """Return a register with the generic address of the tensor's TMA descriptor.
+        """Return a register with the generic address of the tensor's TMA descriptor; see `descriptor`."""
+        return self.descriptor(_TMA)
 
-        The first call in a trace adds a parameter `<name>_tma_desc` and emits, at the head of the body, `mov.b64` and
-        `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls emit
-        nothing. Outside a trace, return a symbolic handle.
+    def descriptor(self, kind: str) -> Reg | TmaDescriptorHandle:
+        """Return a register with the generic address of a descriptor of the tensor, of a kind that a plugin brings.
+
+        The first call in a trace adds a parameter, `<name>_tma_desc` for TMA's, and emits, at the head of the body,
+        `mov.b64` and `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls
+        emit nothing. Outside a trace, return a symbolic handle. Raise MissingPluginError where no plugin has the kind.
         """
         trace = current()
         if trace is None:
-            return TmaDescriptorHandle(self)
-        known = trace.tensor_maps.get(self.name)
+            return TmaDescriptorHandle(self, _known(kind))
+        known = trace.descriptors.get((self.name, kind))
         if known is None:
-            known = trace.tensor_maps[self.name] = self._load(trace)
+            known = trace.descriptors[self.name, kind] = self._load(trace, self.name + _known(kind).suffix)
         return known
 
-    def _load(self, trace: Trace) -> Reg:
-        symbol = self.name + TMA_SUFFIX
+    def _load(self, trace: Trace, symbol: str) -> Reg:
         trace.claim_symbol(symbol, "param")
         with trace.in_prologue():
             descriptor = trace.fresh(u64)
@@ -79,19 +83,29 @@ class TensorSpec:
         return tree.Symbol(self.name)
 
 
+def _known(kind: str) -> DescriptorKind:
+    """Return a kind of descriptors; a MissingPluginError gets the user's line."""
+    try:
+        return find_descriptor_kind(kind)
+    except MissingPluginError as error:
+        point_at_call(error)
+        raise
+
+
 class TmaDescriptorHandle:
-    """The TMA descriptor of a tensor outside a trace: a name that a launcher resolves."""
+    """The descriptor of a tensor outside a trace, TMA's or another: a name that a launcher resolves."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("kind", "tensor")
 
-    def __init__(self, tensor: TensorSpec) -> None:
-        """Refer to a tensor."""
+    def __init__(self, tensor: TensorSpec, kind: DescriptorKind) -> None:
+        """Refer to a tensor, and to the kind of its descriptor."""
         self.tensor = tensor
+        self.kind = kind
 
     @property
     def name(self) -> str:
         """The name of the descriptor's parameter."""
-        return self.tensor.name + TMA_SUFFIX
+        return self.tensor.name + self.kind.suffix
 
     def __repr__(self) -> str:
         """Return the name."""

@@ -86,7 +86,7 @@ def _advise(listing: Listing, remark: Diagnostic) -> None:
     file, line = (frames[0].file, frames[0].line) if frames else listing.place
     number = f" ({remark.code})" if remark.code else ""
     advice = advice_on(remark.message)
-    hint = f"\nhint: {advice.remedy}" if advice else ""
+    hint = f"\nhint: {advice.hint}" if advice else ""
     warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
 
 

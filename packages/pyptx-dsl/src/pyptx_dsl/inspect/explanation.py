@@ -68,7 +68,7 @@ def _finding(said: str, where: str | None) -> Iterator[str]:
     advice = advice_on(said)
     if advice is not None:
         yield f"  meaning: {advice.meaning}"
-        yield f"  to do: {advice.remedy}"
+        yield f"  to do: {advice.hint}"
 
 
 def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:

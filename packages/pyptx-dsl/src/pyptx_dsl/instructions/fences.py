@@ -11,8 +11,10 @@ from pyptx_dsl.instructions.missing import extension
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper.ptx.fences import PlainFence, ReadRelease, TensorMapAcquire, TensorMapRelease
+    from pyptx_arch_hopper.ptx.fences import ProvidedFences
     from pyptx_dsl.registers.register import Reg
+else:
+    ProvidedFences = object
 
 __all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
 
@@ -34,7 +36,7 @@ class FenceProxy:
         active("ptx.fence.proxy.alias_sys").emit(_ALIAS.words(sem=sem), (), pred)
 
 
-class Fence:
+class Fence(ProvidedFences):
     """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences of other proxies."""
 
     proxy = FenceProxy()
@@ -65,23 +67,7 @@ class Fence:
         words = ("fence", "alias", "sync_restrict::read", "release", "sys")
         active("ptx.fence.alias_release_read").emit(words, (), pred)
 
-    if TYPE_CHECKING:
-        mbarrier_init: PlainFence
-        """Emit `fence.mbarrier_init.release.cluster;`: show fresh mbarriers to the cluster."""
-        proxy_async: PlainFence
-        """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
-        proxy_async_global: PlainFence
-        """Emit `fence.proxy.async.global;`: the same, in global memory."""
-        proxy_async_shared_cta: PlainFence
-        """Emit `fence.proxy.async.shared::cta;`: the same, in the block's shared memory."""
-        proxy_async_shared_cluster: PlainFence
-        """Emit `fence.proxy.async.shared::cluster;`: the same, in the cluster's shared memory."""
-        proxy_async_generic_acquire_shared_cluster: PlainFence
-        proxy_async_generic_release_shared_cta: PlainFence
-        proxy_async_generic_release_read: ReadRelease
-        proxy_tensormap_acquire: TensorMapAcquire
-        proxy_tensormap_release: TensorMapRelease
-    else:
+    if not TYPE_CHECKING:  # checkers know each name, so that a misspelt one is an error
 
         def __getattr__(self, name: str) -> object:
             """Return a fence that a plugin adds, such as `proxy_async`."""

@@ -185,8 +185,8 @@ def prefetch(
 ) -> None:
     """Emit `prefetch{.space}.level [addr];`; `level` is L1 or L2, the space global, local or generic (None).
 
-    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. `level="tensormap"` brings a
-    tensor map into its cache (`space` const, param or generic; PTX 8.0, sm_90), and `level="L1::32B"` emits
+    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. Another level in the manual
+    brings a tensor map into its cache (`space` const, param or generic; PTX 8.0, sm_90), and `level="L1::32B"` emits
     `prefetch{.global}.L1::32B.valid_addr` (PTX 9.4). Manual: "prefetch, prefetchu".
     """
     words = _PREFETCH.words(space=space, level=level if evict is None else f"{level}::{evict}")

@@ -7,14 +7,13 @@ of its words, and any other word a flag of the same name.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.check import patterns_of
 from pyptx_ir.isa.matching import match_modifiers, places_taken
-from pyptx_ir.isa.patterns import Pattern, compile_row
+from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import TYPES, is_bits
 from pyptx_ir.plugins.caches import until_plugins_change
 
@@ -67,17 +66,26 @@ _NAMED = {
     "acc": "acc::f16 acc::f32",
     "vec": "v2 v4 v8",
     "layout": "num layout::v0 layout::v1",
-    "level": "L1 L2 L1::32B tensormap",
+    "level": "L1 L2 L1::32B",
     "field": "elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
-"""Keywords that take a word, and the slots and words of syntax lines that they stand for."""
+"""Keywords that take a word, and the slots and words of syntax lines that they stand for.
+
+A word that stands where another row of the instruction has a slot, and is the same otherwise, needs no name of its own.
+"""
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
 
-_FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs", "hint": "cache_hint", "sp::ordered_metadata": "ordered"}
-"""Words whose flag is called otherwise; `abs` behind `xorsign` belongs to it."""
+_FLAGS = {
+    "NaN": "nan",
+    "xorsign": "xorsign_abs",
+    "hint": "cache_hint",
+    "sp::ordered_metadata": "ordered",
+    "force_unnormalized_coords": "force_unnormalized_coords",
+}
+"""Words whose flag is called otherwise, or which are flags where a slot could stand; `abs` belongs to `xorsign`."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -219,7 +227,7 @@ class RowForm:
                 yield part.prefix + part.default
 
 
-@functools.cache
+@until_plugins_change()
 def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
     """Take a row apart; `head` are the words with which it begins, opcode first. None if it does not."""
     items, fixed = compile_row(row).items, head[1:]
@@ -235,35 +243,51 @@ def forms_of(head: str) -> tuple[RowForm, ...]:
     return tuple(form for form in forms if form is not None)
 
 
-@functools.cache
+@until_plugins_change()
 def _parts(row: InstructionRow) -> tuple[Part, ...]:
-    return tuple(_part(keyword, item, row) for keyword, item in _named(compile_row(row)))
+    return tuple(_part(keyword, item, row) for keyword, item in _named(row))
 
 
-def _named(pattern: Pattern) -> Iterator[tuple[str, Item]]:
+@until_plugins_change()
+def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the syntax lines of an instruction, and the slots in them that keywords are called by."""
+    rows = [pattern.row for pattern in patterns_of(opcode)]
+    slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
+    return frozenset(row.syntax for row in rows), tuple(sorted(slots))
+
+
+def _slot_at(word: str, row: InstructionRow) -> str | None:
+    """Return the slot that stands in place of a word in a row which is the same otherwise, None if there is none."""
+    lines, slots = _lines(row.opcode)
+    if word in _FLAGS or word in slots:
+        return None
+    return next((slot for slot in slots if row.syntax.replace(f".{word}", f".{slot}", 1) in lines), None)
+
+
+def _named(row: InstructionRow) -> Iterator[tuple[str, Item]]:
     """Yield the items of a syntax line and their keywords; the keyword of a type is empty."""
     before, known = "", set[str]()
-    for item in pattern.items:
-        before = "" if item.words <= TYPES else _keyword(item.name, before)
+    for item in compile_row(row).items:
+        before = "" if item.words <= TYPES else _keyword(item.name, row, before)
         if before in known:
             before = _SECOND.get(before, before)
         known.add(before)
         yield before, item
 
 
-def _keyword(name: str, before: str) -> str:
+def _keyword(name: str, row: InstructionRow, before: str) -> str:
     if name == "abs" and before == "xorsign_abs":
         return before
     if _SHAPE.fullmatch(name):
         return "shape"
-    return _CHOICES.get(name) or _FLAGS.get(name) or name.replace("::", "_")
+    return _CHOICES.get(name) or _FLAGS.get(name) or _slot_at(name, row) or name.replace("::", "_")
 
 
 def _part(keyword: str, item: Item, row: InstructionRow) -> Part:
     slots = dict(row.slots)
     words = slots.get(item.name, (item.name,))
     word = item.name in slots and item.name not in _FLAGS
-    flag = bool(keyword) and not (word or item.name in _CHOICES or keyword == "shape")
+    flag = bool(keyword) and not (word or item.name in _CHOICES or keyword in {"shape", _slot_at(item.name, row)})
     prefix = _PREFIXES.get(keyword, "")
     if not all(each.startswith(prefix) for each in words):
         prefix = ""

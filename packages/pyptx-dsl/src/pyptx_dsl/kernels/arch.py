@@ -16,8 +16,8 @@ _NAME_IT = '@kernel(arch="sm_90a")'
 def detect_arch() -> str:
     """Return the target of the first GPU (`"sm_90a"`, `"sm_86"`, …), as an installed runtime tells it.
 
-    Hopper and the datacentre Blackwells get the suffix `a`, which `wgmma` and `tcgen05` need. Raises ArchError where
-    no runtime that launches on GPUs is installed, or none sees one.
+    Hopper and the datacentre Blackwells get the suffix `a`, which their tensor cores need. Raises ArchError where no
+    runtime that launches on GPUs is installed, or none sees one.
     """
     from pyptx_ir.plugins.manager import manager
 

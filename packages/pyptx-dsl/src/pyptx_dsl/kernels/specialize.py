@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.arguments import alignment_of, dense_strides
 from pyptx_dsl.contract.parameters import entry_parameters
-from pyptx_dsl.contract.tensors import TMA_SUFFIX, TensorSpec
+from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
-from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
 from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
 from pyptx_dsl.tracing.trace import Trace, current, tracing
 from pyptx_dsl.types import u64
 from pyptx_ir.collector import collector_paused
+from pyptx_ir.plugins.descriptors import find_descriptor_kind
 from pyptx_ir.plugins.rows import EntryParameter, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.origin import Site
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 
 _DECLARATION = "specialize.declaration"
@@ -145,11 +146,11 @@ def _warn_empty(declaration: Declaration) -> None:
 def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -> Traced:
     table = LineTable(trace.recorder) if declaration.lineinfo else None
     finished = finish(trace, table)
-    maps = tuple(trace.tensor_maps)
+    described = [(name, find_descriptor_kind(kind)) for name, kind in trace.descriptors]
     function = nodes.Function(
         kind="entry",
         name=declaration.name,
-        parameters=entry_parameters(declaration.tensors, declaration.raw, maps, declaration.tma_slots),
+        parameters=entry_parameters(declaration.tensors, declaration.raw, described, declaration.tma_slots),
         linking="visible",
         directives=declaration.directives,
         body=finished.body,
@@ -163,7 +164,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         text=text,
         origins=Origins(partial(_line_sites, text, finished, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
-        parameters=_entry_rows(declaration, maps, env),
+        parameters=_entry_rows(declaration, described, env),
         outputs=outputs_of(declaration, env),
         inputs=inputs_of(declaration, env),
         shared=finished.shared,
@@ -209,13 +210,15 @@ def outputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output
     )
 
 
-def _entry_rows(declaration: Declaration, maps: Sequence[str], env: Mapping[str, int]) -> tuple[EntryParameter, ...]:
+def _entry_rows(
+    declaration: Declaration, described: Iterable[tuple[str, DescriptorKind]], env: Mapping[str, int]
+) -> tuple[EntryParameter, ...]:
     tensors = [EntryParameter(name, "tensor", "u64", index) for index, name in enumerate(declaration.tensors)]
     scalars = [EntryParameter(parameter.name, "scalar", parameter.type.name) for parameter in declaration.raw]
-    kind = "u64" if declaration.tma_slots == "pointer" else "b8"
+    dtype = "u64" if declaration.tma_slots == "pointer" else "b8"
     descriptors = list[EntryParameter]()
-    for name in maps:
+    for name, kind in described:
         index = declaration.tensors.index(name)
-        described = tensor_map(declaration.tiles[index], env) if declaration.tiles else None
-        descriptors.append(EntryParameter(name + TMA_SUFFIX, "tensor_map", kind, index, tensor_map=described))
+        description = kind.describe(declaration.tiles[index], env) if declaration.tiles else None
+        descriptors.append(EntryParameter(name + kind.suffix, "descriptor", dtype, index, descriptor=description))
     return (*tensors, *scalars, *descriptors)

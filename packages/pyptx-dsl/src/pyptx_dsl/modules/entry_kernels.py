@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_dsl.contract.tensors import TMA_BYTES
+from pyptx_dsl.contract.descriptors import kind_of_size
 from pyptx_dsl.errors import CallError, LaunchError, SignatureError
 from pyptx_dsl.kernels.declaration import Options, Signature, declaration_of
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.kernels.specialize import Traced, inputs_of, outputs_of
 from pyptx_dsl.modules.statements import parameter_types
 from pyptx_dsl.registers.operands import as_items
-from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.types import u64
-from pyptx_ir.isa.modules.sizes import value_of
+from pyptx_ir.plugins.homes import descriptor_remedy
 from pyptx_ir.plugins.rows import EntryParameter
 from pyptx_ir.syntax import emit
 from pyptx_ir.syntax import operands as tree
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.origins import Origins
     from pyptx_ir.syntax import nodes
 
-__all__ = ["Entry", "EntryKernel", "Launch", "directive_sizes", "entry_kernel", "is_tensor_map", "parameter_names"]
+__all__ = ["Entry", "EntryKernel", "Launch", "directive_sizes", "entry_kernel", "parameter_names"]
 
 Sizes: TypeAlias = "Sequence[int] | int"
 
@@ -70,12 +69,9 @@ class EntryKernel(Kernel):
         self._entry = entry
         self._module = module
         arrays = (*inputs, *outputs)
-        self._rows = tuple(
-            [
-                _row(name, arrays, each, entry.head.name)
-                for name, each in zip(names, entry.head.parameters or (), strict=True)
-            ]
-        )
+        declared = list(zip(names, entry.head.parameters or (), strict=True))
+        self._rows = tuple([_row(name, arrays, each, entry.head.name) for name, each in declared])
+        self._kinds = {name: kind_of_size(each) for name, each in declared}
         raw = [(row.type, row.name) for row in self._rows if row.kind == "scalar"]
         options = Options(
             arch=entry.platform.target, version=entry.platform.version, in_specs=tuple(inputs.values()),
@@ -104,22 +100,24 @@ class EntryKernel(Kernel):
         )
 
     def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
-        """Return the row of a parameter, with the tensor map of its array if it is one."""
-        if row.kind != "tensor_map" or row.index is None:
+        """Return the row of a parameter, with what it says of its array if it is a descriptor."""
+        kind = self._kinds[row.name]
+        if row.kind != "descriptor" or row.index is None or kind is None:
             return row
-        return replace(row, tensor_map=tensor_map(self.declaration.tiles[row.index], env))
+        return replace(row, descriptor=kind.describe(self.declaration.tiles[row.index], env))
 
 
 def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -> EntryParameter:
     """Return what a call passes for a parameter; raise SignatureError where it cannot."""
     dtype = parameter_types((each,)).get(each.name)
     index = arrays.index(name) if name in arrays else None
-    if dtype is None and index is not None and is_tensor_map(each):
-        return EntryParameter(name, "tensor_map", "b8", index)
+    if dtype is None and index is not None and kind_of_size(each) is not None:
+        return EntryParameter(name, "descriptor", "b8", index)
     if dtype is None:
+        hint = "a descriptor is passed where in_specs names its array; else launch the cubin of the module yourself"
         raise SignatureError(
             f"the parameter {name!r} of {kernel!r} is a structure in memory, which a call cannot pass",
-            hint="tensor maps are passed where in_specs names them; else launch the cubin of the module yourself",
+            hint=hint if index is None else f"no installed plugin has descriptors of its size: {descriptor_remedy()}",
         )
     if index is None:
         bits = dtype.kind == "unsigned"  # as compilers declare all integers, those with a sign too
@@ -127,11 +125,6 @@ def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -
     if dtype.bits != u64.bits or dtype.is_float:
         raise SignatureError(f"the parameter {name!r} of {kernel!r} is a {dtype}, and no pointer to an array")
     return EntryParameter(name, "tensor", "u64", index)
-
-
-def is_tensor_map(each: nodes.Parameter) -> bool:
-    """Tell whether a parameter has the size of a CUtensorMap that is passed by value."""
-    return each.type == "b8" and [value_of(size) for size in each.dimensions] == [TMA_BYTES]
 
 
 def entry_kernel(

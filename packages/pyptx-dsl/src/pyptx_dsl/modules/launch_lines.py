@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.modules.entry_kernels import directive_sizes, is_tensor_map, parameter_names
+from pyptx_dsl.contract.descriptors import kind_of_size
+from pyptx_dsl.modules.entry_kernels import directive_sizes, parameter_names
 from pyptx_dsl.modules.statements import parameter_types
 from pyptx_dsl.types import BY_NAME
 
@@ -32,12 +33,14 @@ def launch_lines(
     """Yield the lines for a kernel that a file has under a name; `dynamic` tells of dynamic shared memory."""
     types = parameter_types(kernel.parameters or ())
     short = dict(zip((each.name for each in kernel.parameters or ()), parameter_names(kernel), strict=True))
-    maps = [short[each.name] for each in kernel.parameters or () if is_tensor_map(each)]
+    kinds = {short[each.name]: kind_of_size(each) for each in kernel.parameters or ()}
+    described = {name: kind for name, kind in kinds.items() if kind is not None}
     structures = [short[each.name] for each in kernel.parameters or () if types.get(each.name) is None]
     arrays = {short[each]: pointers[each] for each in short if each in pointers}
-    if structures and structures == maps:
-        yield f"{name} copies by tensor maps ({', '.join(maps)}). To launch it, say what these copy, in {name}.kernel:"
-        yield f'    in_specs={{"{maps[0]}": Tile("M", "N", bf16, Layout.TMA_128B, tma_box=(64, 64)), …}}'
+    if structures and structures == list(described):
+        titles = " and ".join(dict.fromkeys(f"{kind.title}s" for kind in described.values()))
+        yield f"{name} takes {titles} ({', '.join(described)}). To launch it, say what these are of, in {name}.kernel:"
+        yield f'    in_specs={{"{structures[0]}": {described[structures[0]].example}, …}}'
         return
     if structures or not arrays:
         why = f"{structures[0]} is a structure" if structures else "it takes no arrays"

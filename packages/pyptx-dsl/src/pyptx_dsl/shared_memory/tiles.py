@@ -1,9 +1,9 @@
-"""One value that says how a matrix lies in shared memory: for TMA, for the swizzle, and for descriptors alike.
+"""One value that says how a matrix lies in shared memory: for TMA, for the swizzle, and for matrix descriptors alike.
 
     A = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)    # M x K, K contiguous
     A.tma_tile("M", "K")                                         # the Tile whose copies fill it
     sA = smem.tile(A)                                            # the allocation, aligned to the swizzle
-    ptx.wgmma.mma_async(a=sA[stage], …)                          # the descriptor that reads it
+    sA[stage]                                                    # an operand, read by its matrix descriptor
 
 What TMA writes, what `s[row, column]` addresses and what a tensor core reads then cannot disagree. A combination that
 the hardware has not is a SpecError with the rule and a picture of the tile.
@@ -14,6 +14,7 @@ Format"; "Tensor Swizzle Modes".
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.im2col import Im2col
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.specs import Dim
     from pyptx_dsl.types import PtxType
 
-__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "SharedTile", "widest_swizzle"]
+__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
 
 CHUNK_BYTES = 16
 """The width of a core matrix, and what a swizzle moves as one."""
@@ -41,10 +42,16 @@ STEP_BYTES = 32
 _BASE_ALIGNMENT = 128  # what TMA asks of shared memory
 _MAX_BOX = 256  # manual: "Tensor Dimension, size and format": the sizes of a box
 _TRANSPOSABLE_BITS = 16
-_MAJORS = ("K", "MN")
 _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
-# The field of a descriptor. Manual: "Matrix Descriptor Format", bits 62-63.
+# The field of a matrix descriptor. Manual: "Matrix Descriptor Format", bits 62-63.
 _CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
+
+
+class Major(IntEnum):
+    """Which dimension of a matrix is contiguous in shared memory."""
+
+    K = 0
+    MN = 1
 
 
 @value
@@ -72,7 +79,7 @@ class SharedTile(Value):
         swizzle: str | None = "widest",
         stages: int = 1,
     ) -> None:
-        """Describe a tile; raise SpecError for one that no descriptor can."""
+        """Describe a tile; raise SpecError for one that no matrix descriptor can."""
         sizes = tuple(number for number in map(as_count, shape) if number is not None and number > 0)
         if len(sizes) != 2 or len(shape) != 2:
             raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")
@@ -199,16 +206,16 @@ class SharedTile(Value):
         )  # fmt: skip
         return Tile(*dims, self.dtype, layout=self.tma_layout, im2col=columns)
 
-    # --- descriptors --------------------------------------------------------------------------------
+    # --- matrix descriptors -------------------------------------------------------------------------
 
     @property
     def swizzle_code(self) -> int:
-        """The swizzle as descriptors of wgmma have it: 0 none, 1 128B, 2 64B, 3 32B."""
+        """The swizzle as matrix descriptors have it: 0 none, 1 128B, 2 64B, 3 32B."""
         return _CODES[self.swizzle]
 
     @property
     def leading_byte_offset(self) -> int:
-        """The leading dimension byte offset of descriptors; 16 where the hardware does not read it.
+        """The leading dimension byte offset of matrix descriptors; 16 where the hardware does not read it.
 
         K-major: to the next 16 bytes of K, read only without a swizzle. MN-major: to the next panel along M or N, and
         without a swizzle to the next 8 of K.
@@ -221,7 +228,7 @@ class SharedTile(Value):
 
     @property
     def stride_byte_offset(self) -> int:
-        """The stride dimension byte offset of descriptors: to the next 8 rows, inside a panel.
+        """The stride dimension byte offset of matrix descriptors: to the next 8 rows, inside a panel.
 
         Without a swizzle, MN-major, leading and stride change roles: to the next panel along M or N.
         """
@@ -263,8 +270,8 @@ class SharedTile(Value):
         return f"SharedTile({self.dtype}, {self.shape}, major={self.major!r}, swizzle={swizzle!r}{more})"
 
     def _check(self) -> None:
-        """Refuse what no descriptor can describe, the most basic mistake first."""
-        if self.major not in _MAJORS:
+        """Refuse what no matrix descriptor can describe, the most basic mistake first."""
+        if self.major not in Major.__members__:
             raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", hint="one of K, MN")
         if self.swizzle not in _CODES:
             raise SpecError(f"unknown swizzle {self.swizzle!r}", hint="one of 128B, 64B, 32B, None, widest")

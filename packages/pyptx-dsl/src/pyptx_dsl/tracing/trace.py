@@ -70,7 +70,7 @@ class Trace:
         self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.tensor_maps: dict[str, Reg] = {}
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # by the tensor and the kind
         self.parameter_types: Mapping[str, PtxType | None] = {}  # as the function declares them; None for an array
         self.faults: list[TraceError] = []
         """What was found where nothing could be raised; the first is raised when the trace ends."""

@@ -1,6 +1,6 @@
 """Which distribution of this project has what: for messages about what is not installed.
 
-One row for each distribution; the tables by namespace, instruction, launch attribute and framework are derived. What
+One row for each distribution; the tables by what they have are derived. What
 third parties have is theirs to say, once they are installed.
 """
 
@@ -16,7 +16,8 @@ class Home(Value):
     """What one distribution brings.
 
     `namespaces` are names behind `ptx.`, a dotted one within a namespace of the core. `instructions` are the first
-    words of opcodes, or an instruction's name and a word that stands further behind (`mma .kind::mxf4`). `frameworks`
+    words of opcodes, or an instruction's name and a word that stands further behind (`mma .kind::mxf4`). `descriptors`
+    are names of kinds of descriptors. `frameworks`
     are the first words of the modules of the arrays that its kernels run on, `cpu_frameworks` of those that it takes
     on the CPU only; `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that brings it along
     with what it needs.
@@ -27,6 +28,7 @@ class Home(Value):
     namespaces: tuple[str, ...] = ()
     instructions: tuple[str, ...] = ()
     launch_attributes: tuple[str, ...] = ()
+    descriptors: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
     cpu_frameworks: tuple[str, ...] = ()
     runtime: str | None = None
@@ -72,6 +74,7 @@ HOMES: Final = (
         launch_attributes=(
             *("programmatic_stream_serialization", "cluster_scheduling_policy", "memory_synchronization_domain"),
         ),
+        descriptors=("tensor_map",),
     ),
     Home(
         "pyptx-arch-blackwell",
@@ -91,6 +94,7 @@ RUNTIMES: Final = frozenset(home.runtime for home in HOMES if home.runtime)
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
 _BY_INSTRUCTION: Final = {words: home for home in HOMES for words in home.instructions}
 _BY_LAUNCH_ATTRIBUTE: Final = {name: home for home in HOMES for name in home.launch_attributes}
+_BY_DESCRIPTOR: Final = {name: home for home in HOMES for name in home.descriptors}
 _LONGEST: Final = 1 + max(words.count(".") for words in _BY_INSTRUCTION)
 
 
@@ -102,6 +106,11 @@ def home_of_namespace(name: str) -> str | None:
 def home_of_launch_attribute(name: str) -> str | None:
     """Return the distribution that has a launch attribute, if one of ours has it."""
     return _distribution(_BY_LAUNCH_ATTRIBUTE.get(name))
+
+
+def home_of_descriptor(name: str) -> str | None:
+    """Return the distribution that has a kind of descriptors, if one of ours has it."""
+    return _distribution(_BY_DESCRIPTOR.get(name))
 
 
 def home_of_instruction(opcode: tuple[str, ...]) -> str | None:
@@ -127,6 +136,11 @@ def remedy(framework: str) -> str | None:
     usual = " or ".join(home.requirement for home in HOMES if framework in home.frameworks)
     on_cpu = [f", or {home.requirement} for CPU tensors" for home in HOMES if framework in home.cpu_frameworks]
     return f"pip install {usual}{''.join(on_cpu)}"
+
+
+def descriptor_remedy() -> str:
+    """Return how to install what has kinds of descriptors."""
+    return f"pip install {' or '.join(home.requirement for home in HOMES if home.descriptors)}"
 
 
 def gpu_remedy() -> str:

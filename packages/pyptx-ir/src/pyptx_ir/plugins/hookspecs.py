@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
+    from pyptx_ir.plugins.advice import Advice
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
@@ -101,6 +103,11 @@ class HookSpecs:
         raise NotImplementedError
 
     @hookspec
+    def pyptx_descriptors(self) -> Sequence[DescriptorKind]:
+        """Return kinds of descriptors, which kernels get of their arrays: `X.descriptor("tensor_map")`."""
+        raise NotImplementedError
+
+    @hookspec
     def pyptx_semantics(self) -> Sequence[Semantics]:
         """Return what instructions do, for the simulator."""
         raise NotImplementedError
@@ -128,6 +135,11 @@ class HookSpecs:
     @hookspec
     def pyptx_sugar_rules(self) -> Sequence[SugarRule]:
         """Return ways of saying PTX in better Python, for the transpiler: asked in this order, behind its own."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_advice(self) -> Sequence[Advice]:
+        """Return what remarks of ptxas mean, and what to do about them, for `Kernel.explain` and PtxasAdvisory."""
         raise NotImplementedError
 
     @hookspec

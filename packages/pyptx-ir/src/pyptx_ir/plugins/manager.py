@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
+    from pyptx_ir.plugins.advice import Advice
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.registry import Registry
     from pyptx_ir.plugins.rows import (
         Command,
@@ -146,6 +148,17 @@ class Plugins:
         """Return one memory; raise MissingPluginError if no plugin has it."""
         return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
 
+    def descriptors(self) -> tuple[DescriptorKind, ...]:
+        """Return the kinds of descriptors, of the plugins that loaded."""
+        return cast("tuple[DescriptorKind, ...]", self._loaded_rows("pyptx_descriptors"))
+
+    def descriptor(self, name: str) -> DescriptorKind:
+        """Return one kind of descriptors; raise MissingPluginError, with what has it, if no plugin brings it."""
+        from pyptx_ir.plugins.homes import home_of_descriptor
+
+        asked = f"the descriptor {name}"
+        return cast("DescriptorKind", self._named("pyptx_descriptors", name, asked, home_of_descriptor(name)))
+
     def check_codes(self) -> tuple[CheckCode, ...]:
         """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""
         return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
@@ -184,6 +197,10 @@ class Plugins:
                 names = [each.name for each in ordered]
                 ordered.insert(names.index(row.behind) + 1 if row.behind in names else len(names), row)
         return tuple(ordered)
+
+    def advice(self) -> tuple[Advice, ...]:
+        """Return what remarks of ptxas mean, of the plugins that loaded: others' remarks are shown without it."""
+        return cast("tuple[Advice, ...]", self._loaded_rows("pyptx_advice"))
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
@@ -231,14 +248,19 @@ class Plugins:
     def _loaded_rows(self, hook: str) -> tuple[object, ...]:
         return tuple(owned.value for owned in self._collect(hook).values())
 
-    def _named(self, hook: str, name: str, asked: str) -> object:
-        """Return the row called `name`; raise MissingPluginError if there is none, or what hid it."""
+    def _named(self, hook: str, name: str, asked: str, home: str | None = None) -> object:
+        """Return the row called `name`; raise MissingPluginError if there is none, or what hid it.
+
+        `home` is the distribution that has it, if one of ours does.
+        """
         known = self._collect(hook)
         owned = known.get(name)
         if owned is not None:
             return owned.value
         self._require_all(asked)
-        raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known)}")
+        if home is not None:
+            raise MissingPluginError(f"{asked} needs {home}", hint=f"pip install {home}")
+        raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known) or 'none'}")
 
     def _require_all(self, asked: str) -> None:
         """Raise the error of a plugin that did not load: what was asked for could be its own."""

@@ -16,6 +16,8 @@ from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import InstructionRow
 from pyptx_ir.isa.target_rows import TargetRow
+from pyptx_ir.plugins.advice import Advice
+from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 from pyptx_ir.plugins.errors import PluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
@@ -45,12 +47,14 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_check_codes": (CheckCode, "name"),
     "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_memories": (Memory, "space"),
+    "pyptx_descriptors": (DescriptorKind, "name"),
     "pyptx_semantics": (Semantics, "opcode"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
     "pyptx_sugar_rules": (SugarRule, "name"),
+    "pyptx_advice": (Advice, "pattern"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),
     "pyptx_examinations": (DoctorCheck, "name"),
 }

@@ -106,8 +106,8 @@ class EntryParameter(Value):
     """One `.param` of the entry, in order.
 
     `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed,
-    `type` its PTX type) or `"tensor_map"` (`index` names the tensor that `tensor_map` describes; of type `"b8"` it is
-    passed by value, of type `"u64"` as a pointer to device memory).
+    `type` its PTX type) or `"descriptor"` (of the tensor `index`, which `descriptor` describes: a TensorMap, or another
+    value of a `DescriptorKind`; of type `"b8"` it is passed by value, of type `"u64"` as a pointer to device memory).
     """
 
     name: str
@@ -115,7 +115,7 @@ class EntryParameter(Value):
     type: str
     index: int | None = None
     value: int | float | None = None
-    tensor_map: TensorMap | None = None
+    descriptor: object | None = None
 
 
 @value

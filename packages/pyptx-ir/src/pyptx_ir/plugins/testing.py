@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 # Modules that everything needs, whoever imports a plugin.
 ALLOWED = frozenset({"pyptx_ir", "pluggy"})
@@ -34,7 +36,7 @@ def check_plugin(module: str) -> None:
 
     The module's top level imports only `pyptx_ir`, the standard library and its own package (so not numpy, torch or
     jax); it speaks the current API version; its hooks are known and marked; its rows are immutable and hashable, their
-    names unique and apart from the baseline's, their syntax lines and targets sound.
+    names unique and apart from the baseline's, their syntax lines, targets, sizes and patterns sound.
     """
     import subprocess
 
@@ -74,6 +76,11 @@ def examine(module: str) -> None:
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
+    _check_values([*plugins.descriptors(), *plugins.advice()])
+    for advice in plugins.advice():
+        re.compile(advice.pattern)
+    for kind in plugins.descriptors():
+        _check_descriptor_kind(kind)
     for name in plugins.namespaces():
         _require(plugins.namespace(name) is not None, f"the namespace {name} is None")
 
@@ -106,6 +113,17 @@ def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
     _require(not unknown, f"{row.syntax}: unknown targets {unknown}")
     for place in pattern.places:
         _require(_resolves(place.kind, slots), f"{row.syntax}: {place.name} is of kind {place.kind!r}")
+
+
+def _check_descriptor_kind(kind: DescriptorKind) -> None:
+    """Check that descriptors of a kind can be parameters, and their descriptions keys of caches."""
+    _require(kind.size > 0, f"the descriptor {kind.name} has {kind.size} bytes")
+    _require(kind.alignment.bit_count() == 1, f"the descriptor {kind.name} is aligned to {kind.alignment} bytes")
+    named = f"x{kind.suffix}"
+    _require(kind.suffix and named.isidentifier(), f"the descriptor {kind.name}: {named} is no name of a parameter")
+    described = kind.described.__name__
+    immutable = dataclasses.is_dataclass(kind.described) and getattr(kind.described, "__hash__", None) is not None
+    _require(immutable, f"the descriptor {kind.name}: a {described} is no immutable dataclass")
 
 
 def _resolves(kind: str, slots: Collection[str]) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
+    from pyptx_ir.plugins.advice import Advice
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
@@ -190,6 +192,14 @@ def pyptx_memories() -> Sequence[Memory]:
 
 
 @hookimpl
+def pyptx_descriptors() -> Sequence[DescriptorKind]:
+    """Return slices: base and length of an array."""
+    from acme_arch.descriptors import SLICE
+
+    return (SLICE,)
+
+
+@hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
     """Return what acme.frob computes."""
     from acme_arch.semantics import frob
@@ -217,6 +227,14 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_ir.plugins import LaunchAttribute
 
     return (LaunchAttribute("acme_zeal", 63, "choice", "how hard to frob", choices=("little", "much")),)
+
+
+@hookimpl
+def pyptx_advice() -> Sequence[Advice]:
+    """Return what is to be done where ptxas finds fault with acme.frob."""
+    from acme_arch.advice import ADVICE
+
+    return ADVICE
 
 
 @hookimpl

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acme_arch.sim import blender, recipes, vault
+from acme_arch.sim import blender, recipes, slices, vault
 from pyptx_sim.extension import Extension, Mutation, edits
 
 EXTENSION = Extension(
@@ -10,4 +10,5 @@ EXTENSION = Extension(
     steps=(*vault.STEPS, *blender.STEPS, *recipes.STEPS),
     rules=(*vault.RULES, *blender.RULES, *recipes.RULES),
     mutations=(Mutation("drop an acme fence", ("acme.fence",), edits.drop, "the blender may not see what was put"),),
+    descriptors=slices.DESCRIPTORS,
 )

@@ -1,17 +1,20 @@
-"""What the TMA descriptor of a Tile says."""
+"""What the tensor map of a Tile says."""
 
 from __future__ import annotations
 
 import pytest
 
+from pyptx_arch_hopper.tensor_maps.description import tensor_map
+from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
-from pyptx_dsl.shared_memory.tensor_maps import tensor_map
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, f32
+from pyptx_ir.plugins.rows import Im2col as Row
 from pyptx_ir.plugins.rows import TensorMap
 
 SIZES = {"M": 512, "K": 256}
+WINDOW = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,16 @@ def test_a_box_wider_than_its_swizzle_is_refused_with_the_picture() -> None:
 def test_a_matrix_that_is_no_whole_slabs_is_refused(columns: int) -> None:
     with pytest.raises(SpecError, match=rf"{columns} columns are no whole slabs of 64"):
         tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 64), tma_rank=3), {"M": 64, "K": columns})
+
+
+def test_a_tile_with_columns_describes_its_tensor() -> None:
+    tile = Tile("N", 32, "W", 64, bf16, layout=Layout.TMA_128B, im2col=WINDOW)
+    assert tensor_map(tile, {"N": 8, "W": 16}) == TensorMap(
+        "bf16", (8, 32, 16, 64), (65536, 2048, 128, 2), (), (1, 1, 1, 1), "128B",
+        im2col=Row((-1, -1), (-1, -1), 64, 128),
+    )  # fmt: skip
+
+
+def test_channels_wider_than_the_swizzle_are_refused() -> None:
+    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle"):
+        tensor_map(Tile(2, 8, 8, 64, f32, layout=Layout.TMA_128B, im2col=WINDOW), {})

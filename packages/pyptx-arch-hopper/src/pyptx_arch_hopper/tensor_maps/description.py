@@ -1,4 +1,4 @@
-"""What the TMA descriptor of a Tile says, for arrays of given sizes."""
+"""What the tensor map of a Tile says, for arrays of given sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PADDED_BYTES = 144
 
 
 def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
-    """Return the descriptor of a tensor that lies densely, as the tile's layout says.
+    """Return the tensor map of a tensor that lies densely, as the tile's layout says.
 
     A matrix whose tile asks for `tma_rank=3` becomes slabs of 128-byte rows: `{0, row, column / 64}` for 2-byte types.
     """

@@ -11,13 +11,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import SpecError
-from pyptx_dsl.shared_memory.tiles import SharedTile
+from pyptx_dsl.shared_memory.tiles import Major, SharedTile
 from pyptx_dsl.types import b8, b16, b32
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
-__all__ = ["GmmaLayout", "LayoutType", "Major", "SharedTile", "layout_for_a", "layout_for_b", "pick_gmma_layout"]
+__all__ = ["GmmaLayout", "LayoutType", "layout_for_a", "layout_for_b", "pick_gmma_layout"]
 
 _BY_BYTES = {1: b8, 2: b16, 4: b32}
 
@@ -29,13 +29,6 @@ class LayoutType(IntEnum):
     B128 = 1
     B64 = 2
     B32 = 3
-
-
-class Major(IntEnum):
-    """Which dimension of a matrix is contiguous in shared memory."""
-
-    K = 0
-    MN = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,36 @@
+"""The row of tensor maps among the kinds of descriptors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_arch_hopper.tensor_maps.c_code import CODE
+from pyptx_arch_hopper.tensor_maps.description import tensor_map
+from pyptx_arch_hopper.tensor_maps.records import plain, restore
+from pyptx_ir.plugins.descriptor_rows import DescriptorKind
+from pyptx_ir.plugins.rows import TensorMap
+
+__all__ = ["TENSOR_MAP"]
+
+# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B.
+_ALIGNMENT: Final = 16
+_WIDE_ALIGNMENT: Final = 32
+
+
+def _array_alignment(described: TensorMap) -> int:
+    return _WIDE_ALIGNMENT if described.interleave == "32B" else _ALIGNMENT
+
+
+TENSOR_MAP: Final = DescriptorKind(
+    name="tensor_map",
+    described=TensorMap,
+    size=128,  # CUDA driver API: "Tensor Map Object Management"
+    alignment=64,
+    suffix="_tma_desc",
+    example='Tile("M", "N", bf16, Layout.TMA_128B, tma_box=(64, 64))',
+    describe=tensor_map,
+    plain=plain,
+    restore=restore,
+    array_alignment=_array_alignment,
+    code=CODE,
+)

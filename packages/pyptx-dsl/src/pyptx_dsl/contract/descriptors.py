@@ -1,0 +1,39 @@
+"""How an entry declares the parameters that hold descriptors of its arrays, or point to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Parameter
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
+
+__all__ = ["descriptor_parameter", "has_room", "kind_of_size"]
+
+
+def descriptor_parameter(tensor: str, kind: DescriptorKind, slots: str) -> Parameter:
+    """Return the parameter of a tensor's descriptor: its bytes, or with `slots="pointer"` their address."""
+    if slots == "pointer":
+        return Parameter("u64", tensor + kind.suffix)
+    size = (Immediate(str(kind.size)),)
+    return Parameter("b8", tensor + kind.suffix, alignment=kind.alignment, dimensions=size)
+
+
+def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
+    """Tell whether a parameter has the size of a descriptor, and is aligned as that has to be."""
+    return _has_size(parameter, kind) and (parameter.alignment or 1) >= kind.alignment
+
+
+def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
+    """Return the first kind of descriptors that are as large as a parameter; None if there is none."""
+    from pyptx_ir.plugins.descriptors import descriptor_kinds
+
+    return next((kind for kind in descriptor_kinds() if _has_size(parameter, kind)), None)
+
+
+def _has_size(parameter: Parameter, kind: DescriptorKind) -> bool:
+    from pyptx_ir.isa.modules.sizes import value_of
+
+    return parameter.type == "b8" and [value_of(size) for size in parameter.dimensions] == [kind.size]

@@ -1,0 +1,41 @@
+"""Modules that show what a plugin has, without importing it: each name is asked for when it is first used (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.errors import MissingPackageError, MissingPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def provided_names(
+    package: str, namespace: str, names: Sequence[str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a module that gives `names` out of a plugin's namespace.
+
+    `namespace` may be a part of one, dotted. Without the plugin, a name raises MissingPackageError, with what to
+    install. Type checkers read the same names from imports under `TYPE_CHECKING`.
+    """
+
+    def get(name: str) -> object:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from pyptx_ir.plugins.manager import manager
+
+        head, _, rest = namespace.partition(".")
+        try:
+            owner = manager().namespace(head)
+        except MissingPluginError as error:
+            raise MissingPackageError(f"{package}.{name}: {error.message}", hint=error.hint) from None
+        value = attrgetter(f"{rest}.{name}" if rest else name)(owner)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def shown() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names})
+
+    return get, shown
