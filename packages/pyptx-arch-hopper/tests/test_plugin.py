@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pyptx_arch_hopper import namespaces
 from pyptx_ir.plugins.testing import check_plugin
 
 
 def test_the_plugin_keeps_the_contract() -> None:
     check_plugin("pyptx_arch_hopper.plugin")
+
+
+def test_type_checkers_take_the_names_that_are_there_at_run_time() -> None:
+    assert namespaces.__all__ == sorted(name for name in namespaces.NAMESPACES if "." not in name)
+    assert all(getattr(namespaces, name) is namespaces.NAMESPACES[name] for name in namespaces.__all__)

@@ -12,8 +12,8 @@ import pytest
 
 from pyptx_dsl.instructions.automaton import State, spellings
 from pyptx_dsl.naming import to_ptx
-from pyptx_dsl.stubs.signatures import signatures
 from pyptx_dsl.stubs.parts import CORE
+from pyptx_dsl.stubs.signatures import signatures
 from pyptx_dsl.stubs.stub import write_stubs
 from pyptx_ir.commands import main
 from pyptx_ir.isa.forms import forms
@@ -185,6 +185,14 @@ def test_the_command_writes_a_stub_where_type_checkers_look(tmp_path: Path, caps
     assert "class Instructions:" in path.read_text(encoding="utf-8")
     assert str(path) in capsys.readouterr().out
     assert main(["stubs", "--nonsense"]) == 2
+
+
+def test_the_command_writes_nothing_for_a_package_without_instructions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["stubs", "--package", "nonesuch", "--output", str(tmp_path)]) == 2
+    assert "no plugin in the package nonesuch adds to ptx.inst" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_has_no_attribute_can_be_given_as_text() -> None:
