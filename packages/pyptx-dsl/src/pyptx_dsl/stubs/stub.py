@@ -91,8 +91,8 @@ def _imports(classes: str) -> Iterator[str]:
     used = set(re.findall(r"\w+", " ".join(re.findall(r"^    (?:def .*|@.*)$", classes, re.MULTILINE))))
     for module, names in IMPORTS.items():
         if used.intersection(names):
-            yield f"from {module} import {', '.join(sorted(used.intersection(names)))}"
-            yield from [""] if module == "typing" else []
+            gap = "\n" if module == "typing" else ""
+            yield f"from {module} import {', '.join(sorted(used.intersection(names)))}{gap}"
 
 
 def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
