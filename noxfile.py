@@ -252,7 +252,7 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def generate(session: nox.Session) -> None:
-    """Write what is derived: the stub of ptx.inst and the reference pages, and the stub of the compiled shim."""
+    """Write what is derived: the stubs of ptx.inst and the reference pages, and the stub of the compiled shim."""
     install(session, *group("shim"), compiled=True)
     session.run("python", "-m", "tools.generate_isa", *session.posargs)
     session.run("python", "-m", "tools.generate_shim_stub", *session.posargs)

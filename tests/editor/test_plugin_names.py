@@ -23,6 +23,10 @@ OFFERED = (
     ("ptx.cp.async_.bulk.tensor_2d", {"tensor_1d", "tensor_5d", "load", "store", "send", "commit_group"}),
     ("ptx.cp.async_.bulk.tensor_2d.store", {"store", "reduce", "prefetch"}),
     ("ptx.fence.proxy_async", {"proxy", "proxy_async", "mbarrier_init"}),
+    ("ptx.inst.tcgen05", {"add", "tcgen05", "wgmma"}),
+    ("ptx.inst.cp.async_.bulk", {"bulk", "ca", "cg"}),
+    ("ptx.inst.cp.async_.bulk.commit_group", {"commit_group", "tensor", "wait_group"}),
+    ("ptx.inst.mma.sync.aligned.m16n8k32.row.col.kind__f8f6f4", {"kind__f8f6f4", "s32"}),
 )
 SOURCE = "from pyptx import ptx\n" + "".join(f"{line}\n" for line, _ in OFFERED)
 
@@ -50,6 +54,21 @@ def server(document: Path) -> Iterator[LanguageServer]:
 def test_the_names_of_a_plugin_are_offered(server: LanguageServer, document: Path, line: str, names: set[str]) -> None:
     number = SOURCE.splitlines().index(line)
     assert names <= set(server.completions(document, number, line.rindex(".") + 1))
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "shown"),
+    [
+        ("ptx.inst.tcgen05", "tcgen05", "`tcgen05.alloc`: Allocate"),
+        ("ptx.inst.cp.async_.bulk", "bulk", "`cp.async.bulk.wait_group`: Wait until"),
+        ("ptx.inst.mma.sync.aligned.m16n8k32.row.col.kind__f8f6f4", "kind", "(PTX 8.7, sm_120f and its family)"),
+    ],
+)
+def test_a_word_of_a_plugin_among_others_shows_what_it_is(
+    server: LanguageServer, document: Path, line: str, word: str, shown: str
+) -> None:
+    hover = server.hover(document, SOURCE.splitlines().index(line), line.rindex(word)).replace("\\_", "_")
+    assert shown in hover
 
 
 def test_a_call_shows_what_it_emits(server: LanguageServer, document: Path) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .conftest import Run
 
 ACME = Path(__file__).parent / "acme_arch"
+STUB = Path("acme_arch", "ptx", "instruction_set.pyi")
 PACKAGES = Path(__file__).resolve().parents[2] / "packages"
 
 KERNEL = """
@@ -74,15 +75,23 @@ def test_any_instruction_of_its_can_be_written_without_the_namespace(run: Run) -
     assert printed.count("acme.frob.b32") == 1
 
 
-def test_its_instruction_is_found_by_search_and_typed_in_a_stub_of_ones_own(run: Run, tmp_path: Path) -> None:
-    script = f"""
-from pyptx_ir.commands import main
-assert main(["isa", "frob"]) == 0
-assert main(["stubs", "--output", {str(tmp_path)!r}]) == 0
-"""
-    assert "acme.frob.b32 d, a;" in run(script)
-    (stub,) = tmp_path.glob("pyptx_dsl/instructions/*.pyi")
-    assert "class Acme_frob:\n    def b32(self, d: Result, a: Value, /" in stub.read_text(encoding="utf-8")
+def test_its_instruction_is_found_by_search(run: Run) -> None:
+    assert "acme.frob.b32 d, a;" in run('from pyptx_ir.commands import main\nassert main(["isa", "frob"]) == 0')
+
+
+def test_it_ships_the_types_of_its_instructions_as_the_command_writes_them(run: Run, tmp_path: Path) -> None:
+    command = ["stubs", "--package", "acme_arch", "--output", str(tmp_path)]
+    run(f"from pyptx_ir.commands import main\nassert main({command!r}) == 0")
+    stub = (tmp_path / STUB).read_text(encoding="utf-8")
+    assert "class Acme_frob:\n    def b32(self, d: Result, a: Value, /" in stub
+    assert stub == (ACME / "src" / STUB).read_text(encoding="utf-8"), "pyptx stubs --package acme_arch writes it again"
+
+
+def test_a_stub_of_ones_own_imports_the_types_that_it_ships(run: Run, tmp_path: Path) -> None:
+    run(f"from pyptx_ir.commands import main\nassert main(['stubs', '--output', {str(tmp_path)!r}]) == 0")
+    (path,) = tmp_path.rglob("*.pyi")
+    assert path.relative_to(tmp_path).as_posix() == "pyptx_dsl/instructions/instruction_set.pyi"
+    assert "    from acme_arch.ptx.instruction_set import acme as acme\n" in path.read_text(encoding="utf-8")
 
 
 def test_its_instruction_is_simulated(run: Run) -> None:

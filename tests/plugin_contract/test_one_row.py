@@ -119,9 +119,10 @@ def test_it_is_documented(run: Run) -> None:
 @pytest.mark.usefixtures("plugin")
 def test_the_stub_names_it(run: Run) -> None:
     script = """
-from pyptx_dsl.stubs.stub import write_stub
+from pyptx_dsl.stubs.parts import CORE, by_stub
+from pyptx_dsl.stubs.stub import write_stubs
 from pyptx_ir.plugins.manager import manager
-print(write_stub(manager().instructions(), "marker"))
+print(write_stubs(by_stub(manager().instructions_by_package()))[CORE])
 """
     printed = run(script, PYPTX_PLUGINS="foo_plugin")
     found = printed.partition("class Foo:\n")[2].partition("\nclass ")[0]

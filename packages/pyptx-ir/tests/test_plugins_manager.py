@@ -85,6 +85,18 @@ def test_rows_of_all_plugins_are_collected_in_order() -> None:
     assert found.loaded() == ("a", "b")
 
 
+def test_rows_are_known_by_the_package_that_their_plugin_lies_in() -> None:
+    inside = plugin(pyptx_instructions=lambda: [FROB])
+    beside = plugin(pyptx_instructions=lambda: [row("grok.b32 d, a")])
+    inside.__package__, beside.__package__ = "acme_arch.parts", ""
+    nowhere = type("Nowhere", (), dict(vars(plugin(pyptx_instructions=lambda: [row("grok.b64 d, a")]))))
+    found = plugins(a=inside, b=beside, c=nowhere).instructions_by_package()
+    assert {package: [each.name for each in rows] for package, rows in found.items()} == {
+        "acme_arch": ["acme.frob.b32 d, a"],
+        "": ["grok.b32 d, a", "grok.b64 d, a"],
+    }
+
+
 def test_a_rule_stands_behind_the_one_that_it_names() -> None:
     def rule(name: str, behind: str | None = None) -> SugarRule:
         return SugarRule(name, "words", "ptx", "python", lambda _body, _plan: (), behind)

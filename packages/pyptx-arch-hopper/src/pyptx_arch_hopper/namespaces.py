@@ -18,7 +18,22 @@ from pyptx_arch_hopper.ptx.wgmma import wgmma
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NAMESPACES"]
+# What stands behind `ptx.` itself: type checkers take these names from here.
+__all__ = [
+    "cluster",
+    "elect_sync",
+    "griddepcontrol",
+    "multimem",
+    "red_async",
+    "setmaxnreg",
+    "setmaxnreg_dec",
+    "setmaxnreg_inc",
+    "st_async",
+    "stmatrix_x4_trans_f32_bf16",
+    "tensormap",
+    "tma",
+    "wgmma",
+]
 
 NAMESPACES: Mapping[str, object] = {
     "wgmma": wgmma,

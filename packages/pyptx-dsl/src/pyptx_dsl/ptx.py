@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = [
+__all__: list[str] = [
     "NamedBarrier",
     "PipelineState",
     "abs",
@@ -193,20 +193,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    # What plugins provide, name by name: a misspelt one is an error, and without the package the name is unknown.
-    from pyptx_arch_hopper.ptx.async_stores import red_async as red_async
-    from pyptx_arch_hopper.ptx.async_stores import st_async as st_async
-    from pyptx_arch_hopper.ptx.clusters import cluster as cluster
-    from pyptx_arch_hopper.ptx.control import elect_sync as elect_sync
-    from pyptx_arch_hopper.ptx.control import griddepcontrol as griddepcontrol
-    from pyptx_arch_hopper.ptx.control import setmaxnreg as setmaxnreg
-    from pyptx_arch_hopper.ptx.control import setmaxnreg_dec as setmaxnreg_dec
-    from pyptx_arch_hopper.ptx.control import setmaxnreg_inc as setmaxnreg_inc
-    from pyptx_arch_hopper.ptx.multimem import multimem as multimem
-    from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16 as stmatrix_x4_trans_f32_bf16
-    from pyptx_arch_hopper.ptx.tensor_maps import tensormap as tensormap
-    from pyptx_arch_hopper.ptx.tma import tma as tma
-    from pyptx_arch_hopper.ptx.wgmma import wgmma as wgmma
+    from pyptx_arch_hopper import namespaces as _hopper
+    from pyptx_arch_hopper.namespaces import *  # noqa: F403  what a plugin provides: an absent one hides no misspelt name
     from pyptx_dsl.control_flow.blocks import block, break_, continue_
     from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
     from pyptx_dsl.control_flow.branches import exit_ as exit  # noqa: A004  the manual's name
@@ -320,6 +308,8 @@ if TYPE_CHECKING:
         vsub4,
     )
     from pyptx_dsl.instructions.wmma import wmma
+
+    __all__ += _hopper.__all__
 else:  # for type checkers, a module that answers to every name would hide every misspelt one
 
     def __getattr__(name: str) -> object:

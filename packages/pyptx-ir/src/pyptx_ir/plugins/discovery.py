@@ -26,6 +26,11 @@ class Candidate:
         """The plugin as messages name it."""
         return f"plugin {self.name!r} ({self.distribution})"
 
+    @property
+    def package(self) -> str:
+        """The import package that the plugin lies in; nothing if it is an object, or a module beside all packages."""
+        return (getattr(self.load(), "__package__", None) or "").partition(".")[0]
+
 
 def discover() -> tuple[Candidate, ...]:
     """Return the baseline, the installed plugins and those that the environment names, without importing any.

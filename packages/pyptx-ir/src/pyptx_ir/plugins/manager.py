@@ -87,6 +87,14 @@ class Plugins:
             self._require_all(f"the instruction {opcode}")
         return found
 
+    def instructions_by_package(self) -> Mapping[str, tuple[InstructionRow, ...]]:
+        """Return the rows of the instruction table by the import package that their plugin lies in, "" if in none."""
+        self._require_all(INSTRUCTIONS)
+        found: dict[str, list[InstructionRow]] = {}
+        for owned in self._collect(INSTRUCTIONS).values():
+            found.setdefault(owned.owner.package, []).append(cast("InstructionRow", owned.value))
+        return {package: tuple(rows) for package, rows in found.items()}
+
     def _by_opcode(self) -> dict[str, tuple[InstructionRow, ...]]:
         if self._opcodes is None:
             found: dict[str, list[InstructionRow]] = {}
