@@ -5,7 +5,6 @@ Only the selector is read here. The engine hands over the whole register, withou
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.operands import Register, Symbol, Unary
@@ -13,17 +12,14 @@ from pyptx_ir.syntax.operands import Register, Symbol, Unary
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-_SELECTOR = re.compile(r"\.([bh][0-7]{1,4})$")
-
 
 def selector(operand: Operand) -> str:
     """Return the selector of `operand`, `"b0"` or `"h10"`, or an empty string."""
     if isinstance(operand, Unary):
         return selector(operand.operand)
-    if not isinstance(operand, (Register, Symbol)):
+    if not isinstance(operand, Register | Symbol):
         return ""
-    found = _SELECTOR.search(operand.name)
-    return found[1] if found else ""
+    return operand.name.partition(".")[2]
 
 
 def is_negated(operand: Operand) -> bool:

@@ -14,9 +14,12 @@ from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch,
 from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, parse_limits
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.isa.scalar_types import WIDTHS, is_bits, is_integer
+from pyptx_ir.isa.scalar_types import SIZES, WIDTHS, is_bits, is_integer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_ir.isa.patterns import Place
     from pyptx_ir.isa.shapes import Shape
 
 # Bits of an element. The 4- and 6-bit floating-point types lie in a byte each ("packed in an 8-bit container"), but for
@@ -39,6 +42,7 @@ _LITERALS: dict[str, tuple[str, ...]] = {"f32": ("single",), "f64": ("single", "
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
 _WARP = 32
+_WORD = 32  # bits of the narrowest registers that hold fragments
 _WARPGROUP = 128
 _WARPGROUP_ROWS = 64
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
@@ -78,9 +82,19 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, str]:
     if extent.isdecimal() or extent in dict(use.row.lengths):
         count = use.count(extent)
     else:
-        shape = next(word for word in use.filled.values() if _SHAPE.fullmatch(word))
-        count = registers_of(shape, extent, name)
+        count = registers_of(product_shape(use.filled), extent, name)
     return count, like[0] if like else name
+
+
+def product_shape(words: Mapping[str, str]) -> str:
+    """Return which of the words of an instruction is the shape of its product, `m16n8k16`."""
+    return next(word for word in words.values() if _SHAPE.fullmatch(word))
+
+
+def element_of(place: Place, words: Mapping[str, str]) -> str:
+    """Return the type of the elements of which a place takes a thread's share, given the words in the slots."""
+    _, type_name, *_ = place.kind.removeprefix("fragment(").removesuffix(")").split()
+    return words.get(type_name, type_name)
 
 
 def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
@@ -141,6 +155,12 @@ def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...
     )
 
 
+def _types_of_fragment(argument: str, use: Use) -> tuple[str, ...]:
+    """Return the element's type where a register holds no more than one, else untyped words."""
+    count, type_name = _taken_apart(argument, use)
+    return (type_name if SIZES.get(type_name, 0) >= _WORD else f"b{_WORD}",) * count
+
+
 def _mismatch_register(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape[0] == "register":
         mismatch = type_mismatch(argument, shape, use)
@@ -191,18 +211,21 @@ KINDS = (
         "a register of type {}",
         _mismatch_register,
         lambda argument, _use, index: (f"%{argument}_{index}",),
+        types=lambda argument, _use: (argument,),
     ),
     Kind(
         "braced",
         "a register of type {}, alone or in braces",
         _mismatch_braced,
         lambda argument, _use, index: (f"%{argument}_{index}", f"{{%{argument}_{index}}}"),
+        types=lambda argument, _use: (argument,),
     ),
     Kind(
         "fragment",
         "a vector of registers, a thread's share of a matrix ({})",
         _mismatch_fragment,
         _examples_of_fragment,
+        types=_types_of_fragment,
     ),
     Kind(
         "selectors",
