@@ -245,6 +245,7 @@ def integer_cases():
         relu = lambda a, b, f=function: max(f(a, b), 0)
         yield three(f"{name}.relu.s32", relu, ("s32", "s32"))
         yield three(f"{name}.relu.s16x2", by_element(relu, "s16x2", 16), ("s16x2",) * 2)
+        yield three(f"{name}.relu.s8x4", by_element(relu, "s8x4", 8), ("s8x4",) * 2)
 
 
 def packed_cases():
