@@ -19,7 +19,8 @@ def selector(operand: Operand) -> str:
         return selector(operand.operand)
     if not isinstance(operand, Register | Symbol):
         return ""
-    return operand.name.partition(".")[2]
+    part = operand.name.partition(".")[2]
+    return part if part[1:].isdecimal() else ""  # of a vector register, the name of a component stands there
 
 
 def is_negated(operand: Operand) -> bool:
