@@ -8,10 +8,10 @@ import pytest
 
 from pyptx_ir.isa.binding import bound
 from pyptx_ir.isa.forms import register_type, some_forms
-from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.scalar_types import takes
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import parse_instruction
+from pyptx_ir.syntax.operand_names import names_of
 
 TYPES = {"%r": "b32", "%rd": "b64", "%p": "pred", "%f": "f32", "%h": "b16", "out": ".global"}
 
