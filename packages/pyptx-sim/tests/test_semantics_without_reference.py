@@ -5,17 +5,18 @@ This file sorts behind the reference tests: it asks which forms they have run.
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.isa.check import forms_of
+from pyptx_ir.isa.check import forms_of, patterns_of
 from pyptx_ir.isa.forms import forms
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.semantics.chapters import ROWS
+from pyptx_sim.semantics.chapters import CHAPTERS, ROWS
 
 from . import semantics_reference as ref
 
@@ -55,6 +56,34 @@ def test_every_form_is_held_against_a_reference(request):
 def test_every_section_that_semantics_name_is_that_of_a_row():
     sections = {(row.opcode, row.manual) for row in manager().instructions()}
     assert [row.name for row in ROWS if row.manual and (row.opcode, row.manual) not in sections] == []
+
+
+def nodes_of_chapters():
+    """Yield the nodes of the syntax trees of all chapters."""
+    for chapter in CHAPTERS:
+        yield from ast.walk(ast.parse(Path(chapter.__file__).read_text(encoding="utf-8")))
+
+
+def test_no_chapter_reads_an_opcode_or_matches_patterns():
+    """Which word is what says the row alone."""
+    attributes = {node.attr for node in nodes_of_chapters() if isinstance(node, ast.Attribute)}
+    imported = {alias.name for node in nodes_of_chapters() if isinstance(node, ast.Import) for alias in node.names}
+    assert not attributes & {"opcode", "syntax"}
+    assert "re" not in imported
+
+
+def test_every_word_that_a_chapter_asks_for_is_one_of_a_row():
+    asked = set()
+    for node in nodes_of_chapters():
+        match node:
+            case ast.Call(ast.Attribute(attr="word"), [ast.Constant(str(name))]):
+                asked.add(name)
+            case ast.Compare(ast.Constant(str(name)), [ast.In() | ast.NotIn()], [ast.Attribute(attr="words")]):
+                asked.add(name)
+    opcodes = {row.opcode.partition(".")[0] for row in ROWS}
+    items = {item.name for opcode in opcodes for pattern in patterns_of(opcode) for item in pattern.items}
+    assert len(asked) > 20
+    assert asked - items == set()
 
 
 REFUSED = [
