@@ -568,6 +568,7 @@ class Instructions:
     """
     tanh: Tanh
     """Approximate the hyperbolic tangent.
+    - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
     """
@@ -6712,7 +6713,7 @@ class Cvt_bf16x2_2:
 class Cvt_rn_relu_tf32:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rn{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt.frnd{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
 class Cvt_rn_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
@@ -7047,7 +7048,7 @@ class Cvt_rz:
     sat: Cvt_rm_sat
     satfinite: Cvt_rz_satfinite
     scaled__n1__ue8m0: Cvt_rn_scaled_n1_ue8m0
-    tf32: Cvt_rz_relu_tf32
+    tf32: Cvt_rn_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
 class Cvt_rz_bf16x2:
@@ -7067,7 +7068,7 @@ class Cvt_rz_relu:
     f16x2: Cvt_rz_f16x2
     pzo: Cvt_rn_relu_pzo
     satfinite: Cvt_rz_relu_satfinite
-    tf32: Cvt_rz_relu_tf32
+    tf32: Cvt_rn_relu_tf32
 class Cvt_rz_relu_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
     bf16x2: Cvt_rz_relu_satfinite_bf16x2
@@ -7078,11 +7079,6 @@ class Cvt_rz_relu_satfinite_bf16x2:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
-        """
-class Cvt_rz_relu_tf32:
-    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert a value from one type to another.
-        - `cvt.rz{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
 class Cvt_rz_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
@@ -24082,7 +24078,10 @@ class Tanh_approx:
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
-    f32 = f16
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
+        """Approximate the hyperbolic tangent.
+        - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
+        """
 class Tcgen05:
     alloc: Tcgen05_alloc
     """Allocate columns of tensor memory, and write their address to shared memory.

@@ -164,9 +164,9 @@ _REDUCTIONS: dict[tuple[str, str], tuple[np.ufunc, int]] = {
 
 
 def _reduce(form: Bound) -> Operation:
-    kind = form.type_of("a")
-    if kind == "f32":
+    if form.type_of("a") == "f32":
         return _reduce_float(form)
+    kind = form.word("type") or "b32"
     function, absent = _REDUCTIONS[form.word("op"), kind]
 
     def compute(mask: Mask, a: Array, membermask: Array) -> Array:
@@ -181,7 +181,9 @@ def _reduce(form: Bound) -> Operation:
             result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
         return result
 
-    return operation(form, compute, warp=True)
+    # The row takes 32-bit registers of any integer type; what is least and greatest is said by the type of the opcode.
+    plain = operation(form, compute, warp=True)
+    return replace(plain, results=(kind,), sources=(kind, *plain.sources[1:]))
 
 
 def _reduce_float(form: Bound) -> Operation:

@@ -71,7 +71,7 @@ ROWS = summarised(
         "redux.sync.op.type d, a, membermask",
         op=("add", "min", "max"),
         type=("u32", "s32"),
-        operands=MASK,
+        operands={"d": "int32", "a": "int32", **MASK},
         since=ptx(7, 0),
         targets=("sm_80",),
         manual="redux.sync",
@@ -79,7 +79,7 @@ ROWS = summarised(
     row(
         "redux.sync.op.b32 d, a, membermask",
         op=("and", "or", "xor"),
-        operands=MASK,
+        operands={"d": "int32", "a": "int32", **MASK},
         since=ptx(7, 0),
         targets=("sm_80",),
         manual="redux.sync",
