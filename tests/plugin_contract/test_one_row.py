@@ -164,6 +164,32 @@ def test_operands_types_and_words_are_those_of_the_row(run: Run, tmp_path: Path,
     run(f"{script}\n{ask}\nassert expected.any()", PYPTX_PLUGINS="foo_plugin")
 
 
+def test_a_function_may_be_chosen_by_the_form(run: Run, tmp_path: Path) -> None:
+    function = """
+def foo(form):
+    from pyptx_sim.semantics.operations import constant, operation
+
+    number = constant(form, "n")
+    return operation(form, lambda a: a + number if form.word("mode") == "up" else a - number, unread=("n",))
+"""
+    row = 'row("foo{.mode}.b32 d, a, n", mode=("up", "down"), operands={"n": "imm"})'
+    text = PLUGIN.format(row=row, function=function).replace("compute=foo", "bind=foo")
+    (tmp_path / "foo_plugin.py").write_text(text, encoding="utf-8")
+    script = kernel("ptx.inst.foo.up.b32(a, a, 9); ptx.inst.foo.down.b32(d, a, 2)", "assert (swap(x) == x + 7).all()")
+    run(script, PYPTX_PLUGINS="foo_plugin")
+
+
+def test_forms_of_an_opcode_that_others_have_are_told_apart_by_their_section(run: Run, tmp_path: Path) -> None:
+    row = 'row("add.foo.b32 d, a, b", manual="add (foo)"), row("add.bar.b32 d, a, b", manual="add (bar)")'
+    function = "def foo(a, b):\n    return a.byteswap() + b\n"
+    text = PLUGIN.format(row=row, function=function).replace('"foo", compute', '"add", manual="add (foo)", compute')
+    (tmp_path / "foo_plugin.py").write_text(text, encoding="utf-8")
+    call = "ptx.inst.add.foo.b32(d, a, 1); ptx.inst.add.u32(d, d, 2)"
+    run(kernel(call, "assert (swap(x) == x.byteswap() + np.uint32(3)).all()"), PYPTX_PLUGINS="foo_plugin")
+    said = run(kernel("ptx.inst.add.bar.b32(d, a, 1)", refused("swap(x)")), PYPTX_PLUGINS="foo_plugin")
+    assert "the simulator has no semantics for add.bar.b32" in said
+
+
 @pytest.mark.parametrize(
     ("row", "function", "said"),
     [

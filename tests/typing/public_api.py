@@ -42,7 +42,7 @@ def rows(argument: Argument, runtime: Runtime, specialization: Specialization) -
     assert_type(specialization.parameters, tuple[EntryParameter, ...])
     assert_type(specialization.outputs, tuple[Output, ...])
     assert_type(runtime.claims([argument]), bool)
-    Semantics("add", lambda instruction: instruction.opcode)
+    Semantics("add", lambda form: form.words)
 
 
 @kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=1)

@@ -8,10 +8,10 @@ import pytest
 
 from pyptx_ir.isa.binding import bound
 from pyptx_ir.isa.forms import register_type, some_forms
-from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.scalar_types import takes
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import parse_instruction
+from pyptx_ir.syntax.operand_names import names_of
 
 TYPES = {"%r": "b32", "%rd": "b64", "%p": "pred", "%f": "f32", "%h": "b16", "out": ".global"}
 
@@ -79,6 +79,7 @@ def test_the_number_of_a_slot_goes_with_its_word() -> None:
         ("setp.lt.s32 %p1|%p2, %r1, %r2;", {"p": ("pred", "pred"), "a": ("s32",), "b": ("s32",)}),
         ("ld.global.v2.u32 {%r1, %r2}, [%rd1];", {"d": ("u32", "u32"), "a": None}),
         ("and.pred %p1, %p2, !%p3;", {"d": ("pred",), "a": ("pred",), "b": ("pred",)}),
+        ("vadd.u32.u32.u32 %r1, %r2.b0, %r3;", {"d": ("b32",), "a": ("b32",), "b": ("b32",)}),
         ("bra done;", {"target": None}),
     ],
 )
@@ -95,7 +96,7 @@ def test_every_form_fits_the_types_that_its_operands_have() -> None:
             found = bound(instruction, register_type)
             assert found is not None, text
             for name, operand in found.operands.items():
-                registers = [register_type(each) for each in names_of(operand)]
+                registers = [register_type(each.partition(".")[0]) for each in names_of(operand)]
                 types = found.types[name] or ()
                 if len(registers) == len(types):
                     pairs = zip(types, registers, strict=True)

@@ -11,12 +11,14 @@ import random
 import struct
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from tools.shares import full
 
+from pyptx_ir.isa.binding import bound
 from pyptx_ir.syntax import parse_instruction
+from pyptx_ir.syntax.operands import Vector
 from pyptx_sim.semantics import ROWS, NoSemantics
 from pyptx_sim.semantics.meaning import operation_of
 from pyptx_sim.types import dtype_of
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
 
     from pyptx_sim.operation import Operation
 
+T = TypeVar("T")
+
 # By default each instruction meets some of the values that it meets where everything is asked for, in `nox -s kernels`.
 SHARE = full(1, default=3)
 
-_ROWS = {row.opcode: row for row in ROWS}
+_ROWS = {row.opcode: [each for each in ROWS if each.opcode == row.opcode] for row in ROWS}
 
 # The opcodes that reference tests have run; `test_semantics_without_reference` reads it last.
 EXERCISED: set[tuple[str, ...]] = set()
@@ -40,13 +44,18 @@ EXERCISED: set[tuple[str, ...]] = set()
 
 
 def bind(text: str) -> Operation:
-    """Bind the instruction spelt `text`; the longest row wins."""
+    """Bind the instruction spelt `text`; the rows of the longest opcode win."""
     instruction = parse_instruction(text)
     for count in range(len(instruction.opcode), 0, -1):
-        row = _ROWS.get(".".join(instruction.opcode[:count]))
-        if row is not None:
-            return operation_of(row, instruction, lambda _name: "")
-    raise AssertionError(f"no row for {text}")
+        rows = _ROWS.get(".".join(instruction.opcode[:count]))
+        if rows is not None:
+            return operation_of(rows, instruction, lambda _name: "")
+    raise LookupError(f"no row for {text}")
+
+
+def is_form(text: str) -> bool:
+    """Tell whether the instruction table has the instruction spelt `text`."""
+    return bound(parse_instruction(text), lambda _name: "") is not None
 
 
 def exercise(text: str) -> Operation:
@@ -79,10 +88,23 @@ def numbers(values: np.ndarray) -> list[int | bool]:
     return [value.item() for value in flat]
 
 
+def read_columns(text: str, operation: Operation, columns: Sequence[T]) -> list[T]:
+    """Return the columns of what `operation` reads, of those of all inputs: constants are known when it is bound."""
+    written, read = operation.places or ((), ())
+    inputs = [
+        index
+        for index, operand in enumerate(parse_instruction(text).operands)
+        if index not in written
+        for _ in (operand.elements if isinstance(operand, Vector) else (operand,))
+    ]
+    return [column for index, column in zip(inputs, columns, strict=True) if index in read]
+
+
 def run(text: str, *columns: Sequence[object], carry: Sequence[bool] | None = None) -> tuple[list[int | bool], ...]:
     """Run `text` on columns of source values; return the columns of results."""
     operation = exercise(text)
-    sources = [array(column, kind) for column, kind in zip(columns, operation.sources, strict=True)]
+    read = read_columns(text, operation, columns)
+    sources = [array(column, kind) for column, kind in zip(read, operation.sources, strict=True)]
     originals = [source.copy() for source in sources]
     if carry is not None:
         sources.append(np.array(carry)[None, :])

@@ -100,6 +100,37 @@ def test_eight_words_and_128_bits_move_in_one_instruction() -> None:
     assert (out.reshape(32, 8) == np.concatenate([rows[:, :4], rows[:, [2, 3, 0, 1]]], axis=1)).all()
 
 
+@pytest.mark.parametrize(
+    ("whole", "count"), [("b16", 2), ("b32", 2), ("b32", 4), ("b64", 2), ("b64", 4), ("b128", 2), ("b128", 4)]
+)
+def test_mov_packs_and_unpacks_low_bits_first(whole: str, count: int) -> None:
+    bits = int(whole[1:])
+    part = f"b{bits // count}"
+    parts = ", ".join(f"%part{index}" for index in range(count))
+    swapped = ", ".join(f"%part{index}" for index in reversed(range(count)))
+    body = f"""
+    .reg .{part} %part<{count}>;
+    .reg .{whole} %whole;
+    ld.param.u64 %rd5, [x];
+    mul.wide.u32 %rd2, %r0, {bits // 8};
+    add.u64 %rd3, %rd0, %rd2;
+    add.u64 %rd5, %rd5, %rd2;
+    ld.global.{whole} %whole, [%rd5];
+    mov.{whole} {{{parts}}}, %whole;
+    mov.{whole} %whole, {{{swapped}}};
+    st.global.{whole} [%rd3], %whole;
+    """
+    x = samples(f"u{bits // count // 8}", 32 * count)
+    out = np.zeros_like(x)
+    assert execute(body, out, x, parameters=".param .u64 out, .param .u64 x").findings == ()
+    assert (out.reshape(32, count) == x.reshape(32, count)[:, ::-1]).all()
+
+
+def test_a_sink_in_an_unpacked_vector_keeps_its_place() -> None:
+    body = "mov.u64 %rd5, 0x500000003; mov.b64 {_, %r1}, %rd5; st.global.u32 [%rd1], %r1;"
+    assert set(words(body)) == {5}
+
+
 def test_a_generic_access_finds_each_lanes_own_space() -> None:
     body = """
     .shared .align 4 .b8 s[128];

@@ -78,7 +78,9 @@ def near_half_way(source, target, count=150):
 def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode):
     column = ref.float_columns(source, 1)[0] + near_half_way(source, target)
     for sat in ("", ".sat"):
-        text = opcode.replace(f".{target}.", f"{sat}.{target}.", 1)
+        text = f"{opcode.replace(f'.{target}.', f'{sat}.{target}.', 1)} %d, %a;"
+        if not ref.is_form(text):
+            continue
 
         def reference(bits, sat=sat):
             value = ref.decode(bits, source)
@@ -86,7 +88,7 @@ def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode)
                 return "nan"  # with its payload; see below
             return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
-        check_floats(f"{text} %d, %a;", reference, target, [column])
+        check_floats(text, reference, target, [column])
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -215,7 +217,8 @@ def test_a_float_becomes_an_integer_within_its_range(source, target):
             return special[value] if isinstance(value, str) else ref.clamp(int(integral(value, mode)), target)
 
         ref.check(f"cvt.{mode}.{target}.{source} %d, %a;", reference, [column])
-    ref.check(f"cvt.rzi.sat.{target}.{source} %d, %a;", lambda bits: reference(bits, "rzi"), [column])
+    if ref.is_form(f"cvt.rzi.sat.{target}.{source} %d, %a;"):
+        ref.check(f"cvt.rzi.sat.{target}.{source} %d, %a;", lambda bits: reference(bits, "rzi"), [column])
 
 
 @pytest.mark.parametrize("source", INTEGERS)
@@ -235,7 +238,9 @@ def test_an_integer_is_rounded_once_to_a_float(source, target):
                 value = Fraction(number)
                 return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
-            ref.check(f"cvt.{mode}{sat}.{target}.{source} %d, %a;", reference, [column])
+            text = f"cvt.{mode}{sat}.{target}.{source} %d, %a;"
+            if ref.is_form(text):
+                ref.check(text, reference, [column])
 
 
 # --- eight, six and four bits --------------------------------------------------------------------

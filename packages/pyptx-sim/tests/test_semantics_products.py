@@ -217,6 +217,12 @@ def sparse_cases():
 SPARSE_CASES = [
     *sparse_cases(),
     *((*case, 0) for case in narrow_cases("mma.sp::ordered_metadata.sync.aligned", "m16n8k64")),
+    (
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.e4m3.e5m2.f16",
+        "m16n8k64",
+        ("f16", "e4m3", "e5m2", "f16"),
+        0,
+    ),
 ]
 
 

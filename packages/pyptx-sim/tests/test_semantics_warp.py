@@ -35,7 +35,7 @@ def execute(text, masks, *columns):
     active = np.array([[bool(mask >> lane & 1) for lane in range(WARP)] for mask in masks])
     sources = [
         np.concatenate([ref.array(row, kind) for row in column])
-        for column, kind in zip(columns, operation.sources, strict=True)
+        for column, kind in zip(ref.read_columns(text, operation, columns), operation.sources, strict=True)
     ]
     with np.errstate(all="ignore"):
         results = operation.compute(active, *sources)

@@ -55,6 +55,12 @@ def is_type(word: str) -> bool:
     return True
 
 
+def packed_element(ptx_type: str) -> str:
+    """Return the type of the elements of a packed one, `u16` of `u16x2`; an empty string for one that is not packed."""
+    element, _, count = ptx_type.partition("x")
+    return element if count.isdecimal() else ""
+
+
 def byte_size(ptx_type: str) -> int:
     """Return the bytes that a value of `ptx_type` takes in memory; `pred` has none there, and counts 1."""
     return int(dtype_of(ptx_type).itemsize)

@@ -1188,7 +1188,7 @@ class Mma_sp_ordered_metadata_e2m1_2:
 class Mma_sp_ordered_metadata_f32_2:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_2X:
     f32: Mma_sp_ordered_metadata_f32
@@ -1208,7 +1208,7 @@ class Mma_sp_ordered_metadata_e2m1_4:
 class Mma_sp_ordered_metadata_f32_4:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_4X:
     f32: Mma_sp_ordered_metadata_f32_5
@@ -1221,11 +1221,11 @@ class Mma_sp_ordered_metadata_e2m1_6:
 class Mma_sp_ordered_metadata_f32_6:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_f16:
     e4m3: Mma_sp_ordered_metadata_atype
@@ -1236,7 +1236,7 @@ class Mma_sp_ordered_metadata_atype:
 class Mma_sp_ordered_metadata_btype:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_kind_f8f6f4:
     f16: Mma_sp_ordered_metadata_f16_2
@@ -1256,7 +1256,7 @@ class Mma_sp_ordered_metadata_atype_2:
 class Mma_sp_ordered_metadata_btype_2:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_f32_7:
     e2m1: Mma_sp_ordered_metadata_atype_3
@@ -1273,7 +1273,7 @@ class Mma_sp_ordered_metadata_atype_3:
 class Mma_sp_ordered_metadata_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_kind_mxf8f6f4:
     block_scale: Mma_sp_ordered_metadata_block_scale_3
@@ -1297,7 +1297,7 @@ class Mma_sp_ordered_metadata_btype_4:
 class Mma_sp_ordered_metadata_f32_9:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_scale_vec_1X:
     f32: Mma_sp_ordered_metadata_f32_8
@@ -1319,7 +1319,7 @@ class Mma_atype:
 class Mma_btype:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
 class Mma_f32:
     e2m1: Mma_atype_2
@@ -1336,7 +1336,7 @@ class Mma_atype_2:
 class Mma_btype_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
 class Mma_kind_mxf8f6f4:
     block_scale: Mma_block_scale
@@ -1360,7 +1360,7 @@ class Mma_btype_3:
 class Mma_f32_3:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_1X:
     f32: Mma_f32_2
@@ -1378,7 +1378,7 @@ class Mma_e2m1_2:
 class Mma_f32_5:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_2X:
     f32: Mma_f32_4
@@ -1398,7 +1398,7 @@ class Mma_e2m1_4:
 class Mma_f32_7:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_4X:
     f32: Mma_f32_8
@@ -1411,11 +1411,11 @@ class Mma_e2m1_6:
 class Mma_f32_9:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
+        - `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
         """
 class Spcompress:
     b16: Spcompress_b16
@@ -4364,45 +4364,45 @@ fence_proxy_generic__fabric: Fence_proxy_generic_fabric
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4: Mma_sp_ordered_metadata_kind_mxf4
 """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4: Mma_sp_ordered_metadata_kind_mxf4nvf4
 """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f16: Mma_sp_ordered_metadata_f16
 """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4: Mma_sp_ordered_metadata_kind_f8f6f4
 """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4: Mma_sp_ordered_metadata_kind_mxf8f6f4
 """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-- `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+- `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
 """
 mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4: Mma_kind_f8f6f4
 """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-- `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
-- `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
 """
 mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4: Mma_kind_mxf8f6f4
 """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-- `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
 """
 mma_sync_aligned_m16n8k64_row_col_kind__mxf4: Mma_kind_mxf4
 """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-- `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
 """
 mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4: Mma_kind_mxf4nvf4
 """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-- `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
-- `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
-- `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
+- `mma.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
 """
 st_bulk: St_bulk
 """Fill a region of shared memory with zeros.

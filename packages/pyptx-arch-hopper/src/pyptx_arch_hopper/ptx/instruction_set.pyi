@@ -3383,8 +3383,8 @@ class Multimem:
     ld_reduce: Multimem_ld_reduce
     """Load from every device behind a multimem address, and combine the values.
     - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+    - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
     - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
-    - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
     - and 15 more forms
     """
     red: Multimem_red
@@ -3594,53 +3594,53 @@ class Multimem_cp_reduce_async_bulk_op_6:
     u32 = bf16
     u64 = bf16
 class Multimem_ld_reduce:
-    acquire: Multimem_ld_reduce_order
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    acquire: Multimem_ld_reduce_sem
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    relaxed: Multimem_ld_reduce_order
+    or_: Multimem_ld_reduce_op_2
+    relaxed: Multimem_ld_reduce_sem
     weak: Multimem_ld_reduce_weak
-    xor: Multimem_ld_reduce_op_3
-class Multimem_ld_reduce_order:
-    cluster: Multimem_ld_reduce_order_scope
-    cta: Multimem_ld_reduce_order_scope
-    gpu: Multimem_ld_reduce_order_scope
-    sys: Multimem_ld_reduce_order_scope
-class Multimem_ld_reduce_order_scope:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op_2
+class Multimem_ld_reduce_sem:
+    cluster: Multimem_ld_reduce_sem_scope
+    cta: Multimem_ld_reduce_sem_scope
+    gpu: Multimem_ld_reduce_sem_scope
+    sys: Multimem_ld_reduce_sem_scope
+class Multimem_ld_reduce_sem_scope:
+    add: Multimem_ld_reduce_sem_scope_add
+    and_: Multimem_ld_reduce_sem_scope_op
     global_: Multimem_ld_reduce_global
-    max: Multimem_ld_reduce_op_2
-    min: Multimem_ld_reduce_op_2
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
-class Multimem_ld_reduce_add:
+    max: Multimem_ld_reduce_op
+    min: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_sem_scope_op
+    xor: Multimem_ld_reduce_sem_scope_op
+class Multimem_ld_reduce_sem_scope_add:
     acc__f16: Multimem_ld_reduce_acc_f16
     acc__f32: Multimem_ld_reduce_acc_f32
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def f64(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     u32 = s32
     u64 = s32
@@ -3650,7 +3650,7 @@ class Multimem_ld_reduce_add:
 class Multimem_ld_reduce_acc_f16:
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     v2: Multimem_ld_reduce_v2
@@ -3659,26 +3659,26 @@ class Multimem_ld_reduce_acc_f16:
 class Multimem_ld_reduce_v2:
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
 class Multimem_ld_reduce_v4:
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -3686,18 +3686,18 @@ class Multimem_ld_reduce_v4:
 class Multimem_ld_reduce_v8:
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
 class Multimem_ld_reduce_acc_f32:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16x2 = bf16x2
     v2: Multimem_ld_reduce_v2_2
@@ -3706,47 +3706,47 @@ class Multimem_ld_reduce_acc_f32:
 class Multimem_ld_reduce_v2_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_v4_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_v8_2:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
 class Multimem_ld_reduce_v2_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -3754,28 +3754,28 @@ class Multimem_ld_reduce_v2_3:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
 class Multimem_ld_reduce_v4_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -3784,51 +3784,51 @@ class Multimem_ld_reduce_v4_3:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
 class Multimem_ld_reduce_v8_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_ld_reduce_op:
+class Multimem_ld_reduce_sem_scope_op:
     def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
 class Multimem_ld_reduce_global:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
-    max: Multimem_ld_reduce_op_2
-    min: Multimem_ld_reduce_op_2
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
-class Multimem_ld_reduce_op_2:
+    add: Multimem_ld_reduce_sem_scope_add
+    and_: Multimem_ld_reduce_sem_scope_op
+    max: Multimem_ld_reduce_op
+    min: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_sem_scope_op
+    xor: Multimem_ld_reduce_sem_scope_op
+class Multimem_ld_reduce_op:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def s32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     s64 = s32
     u32 = s32
@@ -3839,19 +3839,19 @@ class Multimem_ld_reduce_op_2:
 class Multimem_ld_reduce_v2_4:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -3860,30 +3860,30 @@ class Multimem_ld_reduce_v2_4:
 class Multimem_ld_reduce_v4_4:
     def bf16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.ld_reduce.sem.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
     f16 = bf16
     f16x2 = bf16x2
-class Multimem_ld_reduce_add_2:
+class Multimem_ld_reduce_add:
     acc__f16: Multimem_ld_reduce_add_acc_f16
     acc__f32: Multimem_ld_reduce_add_acc_f32
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -4068,19 +4068,19 @@ class Multimem_ld_reduce_add_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_ld_reduce_op_3:
+class Multimem_ld_reduce_op_2:
     def b32(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
 class Multimem_ld_reduce_global_2:
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    xor: Multimem_ld_reduce_op_3
+    or_: Multimem_ld_reduce_op_2
+    xor: Multimem_ld_reduce_op_2
 class Multimem_ld_reduce_global_op:
     def bf16x2(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
@@ -4150,13 +4150,13 @@ class Multimem_ld_reduce_global_op_v4:
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_weak:
-    add: Multimem_ld_reduce_add_2
-    and_: Multimem_ld_reduce_op_3
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op_2
     global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op_3
-    xor: Multimem_ld_reduce_op_3
+    or_: Multimem_ld_reduce_op_2
+    xor: Multimem_ld_reduce_op_2
 class Multimem_red:
     add: Multimem_red_add
     """Combine a value into memory on every device behind a multimem address.
@@ -4190,17 +4190,17 @@ class Multimem_red:
     """Combine a value into memory on every device behind a multimem address.
     - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
     """
-    relaxed: Multimem_red_order
+    relaxed: Multimem_red_sem
     """Combine a value into memory on every device behind a multimem address.
-    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     """
-    release: Multimem_red_order
+    release: Multimem_red_sem
     """Combine a value into memory on every device behind a multimem address.
-    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     """
     xor: Multimem_red_op
     """Combine a value into memory on every device behind a multimem address.
@@ -4303,95 +4303,95 @@ class Multimem_red_global_op:
     s64 = s32
     u32 = s32
     u64 = s32
-class Multimem_red_order:
-    cluster: Multimem_red_order_scope
-    cta: Multimem_red_order_scope
-    gpu: Multimem_red_order_scope
-    sys: Multimem_red_order_scope
-class Multimem_red_order_scope:
-    add: Multimem_red_order_scope_add
-    and_: Multimem_red_order_scope_op
-    global_: Multimem_red_order_scope_global
-    max: Multimem_red_op_2
-    min: Multimem_red_op_2
-    or_: Multimem_red_order_scope_op
-    xor: Multimem_red_order_scope_op
-class Multimem_red_order_scope_add:
+class Multimem_red_sem:
+    cluster: Multimem_red_sem_scope
+    cta: Multimem_red_sem_scope
+    gpu: Multimem_red_sem_scope
+    sys: Multimem_red_sem_scope
+class Multimem_red_sem_scope:
+    add: Multimem_red_sem_scope_add
+    and_: Multimem_red_sem_scope_op
+    global_: Multimem_red_sem_scope_global
+    max: Multimem_red_sem_scope_global_op
+    min: Multimem_red_sem_scope_global_op
+    or_: Multimem_red_sem_scope_op
+    xor: Multimem_red_sem_scope_op
+class Multimem_red_sem_scope_add:
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     u32 = s32
     u64 = s32
-    v2: Multimem_red_order_scope_add_v2
-    v4: Multimem_red_order_scope_add_v4
-    v8: Multimem_red_order_scope_add_v8
-class Multimem_red_order_scope_add_v2:
+    v2: Multimem_red_sem_scope_add_v2
+    v4: Multimem_red_sem_scope_add_v4
+    v8: Multimem_red_sem_scope_add_v8
+class Multimem_red_sem_scope_add_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_red_order_scope_add_v4:
+class Multimem_red_sem_scope_add_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_red_order_scope_add_v8:
+class Multimem_red_sem_scope_add_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
-class Multimem_red_order_scope_op:
+class Multimem_red_sem_scope_op:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
-class Multimem_red_order_scope_global:
-    add: Multimem_red_order_scope_add
-    and_: Multimem_red_order_scope_op
-    max: Multimem_red_op_2
-    min: Multimem_red_op_2
-    or_: Multimem_red_order_scope_op
-    xor: Multimem_red_order_scope_op
-class Multimem_red_op_2:
+class Multimem_red_sem_scope_global:
+    add: Multimem_red_sem_scope_add
+    and_: Multimem_red_sem_scope_op
+    max: Multimem_red_sem_scope_global_op
+    min: Multimem_red_sem_scope_global_op
+    or_: Multimem_red_sem_scope_op
+    xor: Multimem_red_sem_scope_op
+class Multimem_red_sem_scope_global_op:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
-        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.red.sem.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
         """
     s64 = s32
     u32 = s32
@@ -4431,18 +4431,18 @@ class Multimem_st:
     - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
-    relaxed: Multimem_st_order
+    relaxed: Multimem_st_sem
     """Store to every device behind a multimem address.
-    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
-    release: Multimem_st_order
+    release: Multimem_st_sem
     """Store to every device behind a multimem address.
-    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
     s32 = b32
@@ -4619,90 +4619,90 @@ class Multimem_st_global_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_st_order:
-    cluster: Multimem_st_order_scope
-    cta: Multimem_st_order_scope
-    gpu: Multimem_st_order_scope
-    sys: Multimem_st_order_scope
-class Multimem_st_order_scope:
+class Multimem_st_sem:
+    cluster: Multimem_st_sem_scope
+    cta: Multimem_st_sem_scope
+    gpu: Multimem_st_sem_scope
+    sys: Multimem_st_sem_scope
+class Multimem_st_sem_scope:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-    global_: Multimem_st_order_scope_global
+    global_: Multimem_st_sem_scope_global
     s32 = b32
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_v2
-    v4: Multimem_st_v4
-    v8: Multimem_st_v8
-class Multimem_st_order_scope_global:
+    v2: Multimem_st_sem_scope_global_v2
+    v4: Multimem_st_sem_scope_global_v4
+    v8: Multimem_st_sem_scope_global_v8
+class Multimem_st_sem_scope_global:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
     def bf16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x4(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
     f16x2 = bf16x2
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     s32 = b32
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_v2
-    v4: Multimem_st_v4
-    v8: Multimem_st_v8
-class Multimem_st_v2:
+    v2: Multimem_st_sem_scope_global_v2
+    v4: Multimem_st_sem_scope_global_v4
+    v8: Multimem_st_sem_scope_global_v8
+class Multimem_st_sem_scope_global_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
@@ -4710,28 +4710,28 @@ class Multimem_st_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_v4:
+class Multimem_st_sem_scope_global_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x4(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -4740,20 +4740,20 @@ class Multimem_st_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_v8:
+class Multimem_st_sem_scope_global_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
         """
     def e4m3(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     def e4m3x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
-        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        - `multimem.st.sem.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2 = e4m3
     e5m2x2 = e4m3x2
@@ -5030,14 +5030,14 @@ class Stmatrix_sync_aligned_m16n8_num:
 class Stmatrix_trans:
     def b8(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     shared: Stmatrix_ss
     shared__cta: Stmatrix_ss
 class Stmatrix_ss:
     def b8(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
 class Stmatrix_sync_aligned_m8n8:
     x1: Stmatrix_sync_aligned_m8n8_num
@@ -5046,7 +5046,7 @@ class Stmatrix_sync_aligned_m8n8:
 class Stmatrix_sync_aligned_m8n8_num:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
     shared: Stmatrix_ss_2
     shared__cta: Stmatrix_ss_2
@@ -5054,12 +5054,12 @@ class Stmatrix_sync_aligned_m8n8_num:
 class Stmatrix_ss_2:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
 class Stmatrix_trans_2:
     def b16(self, a: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
-        - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+        - `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
         """
     shared: Stmatrix_ss_2
     shared__cta: Stmatrix_ss_2
@@ -5907,8 +5907,8 @@ setmaxnreg: Setmaxnreg
 """
 stmatrix: Stmatrix
 """Store small matrices, in the layout of registers that mma takes, to shared memory.
-- `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
-- `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+- `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [a], r` (PTX 7.8, sm_90 or later)
+- `stmatrix.sync.aligned.shape.num.trans{.ss}.type [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
 """
 tensormap: Tensormap
 """- `tensormap.cp_fenceproxy`: Copy a tensor map from shared to global memory, and order its use behind that.

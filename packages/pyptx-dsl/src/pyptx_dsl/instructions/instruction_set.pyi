@@ -54,9 +54,9 @@ class Instructions:
     atom: Atom
     """Combine a value into memory atomically, and return what was there.
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
-    - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
-    - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
-    - and 33 more forms
+    - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
+    - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
+    - and 27 more forms
     """
     bar: Bar
     """- `bar`: Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -205,22 +205,21 @@ class Instructions:
     - `istypep.type p, a` (PTX 4.0, any target)
     """
     ld: Ld
-    """- `ld`: Load from memory.
-    - `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    - `ld`: Load from memory.
     """
     ldmatrix: Ldmatrix
     """Load small matrices from shared memory into the layout of registers that mma takes.
-    - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
-    - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
+    - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - and 2 more forms
     """
     ldu: Ldu
     """Load data that is the same for all threads of a warp.
     - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
-    - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
-    - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
-    - and 1 more forms
+    - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
+    - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lg2: Lg2
     """Approximate the logarithm to base 2.
@@ -272,7 +271,7 @@ class Instructions:
     membar: Membar
     """Order this thread's memory accesses, as others in the scope see them.
     - `membar.level` (PTX 1.4, any target)
-    - `membar.sys` (PTX 2.0, any target)
+    - `membar.level` (PTX 2.0, any target)
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
     """
     min: Min
@@ -360,9 +359,9 @@ class Instructions:
     red: Red
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
-    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
-    - and 20 more forms
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
+    - and 18 more forms
     """
     redux: Redux
     """Reduce a value over the lanes of a warp, and give each the result.
@@ -438,9 +437,9 @@ class Instructions:
     st: St
     """Store to memory.
     - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
-    - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
-    - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
-    - and 60 more forms
+    - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - and 28 more forms
     """
     stackrestore: Stackrestore
     """Set the stack pointer back to a value read before.
@@ -493,6 +492,7 @@ class Instructions:
     """
     tanh: Tanh
     """Approximate the hyperbolic tangent.
+    - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
     """
@@ -1110,7 +1110,7 @@ class Atom_sem_add:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1118,7 +1118,7 @@ class Atom_sem_add:
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1127,7 +1127,7 @@ class Atom_sem_add:
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1136,7 +1136,7 @@ class Atom_sem_add:
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1147,7 +1147,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1155,7 +1155,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def f64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1163,7 +1163,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1172,7 +1172,7 @@ class Atom_sem_add_L2_cache_hint:
     @overload
     def u64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1182,19 +1182,19 @@ class Atom_sem_add_L2_cache_hint:
 class Atom_sem_add_L2_cache_hint_v2:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_L2_cache_hint_v4:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz:
     L2__cache_hint: Atom_sem_add_noftz_L2_cache_hint
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1203,7 +1203,7 @@ class Atom_sem_add_noftz:
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1211,7 +1211,7 @@ class Atom_sem_add_noftz:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1219,7 +1219,7 @@ class Atom_sem_add_noftz:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1231,7 +1231,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1240,7 +1240,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1248,7 +1248,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1256,7 +1256,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1277,7 +1277,7 @@ class Atom_v2:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v4:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1292,7 +1292,7 @@ class Atom_v4:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v8:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1313,7 +1313,7 @@ class Atom_sem_add_noftz_v2:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v4:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -1328,7 +1328,7 @@ class Atom_sem_add_noftz_v4:
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v8:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -1339,12 +1339,12 @@ class Atom_sem_add_noftz_v8:
 class Atom_sem_add_v2:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_v4:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_op:
     L2__cache_hint: Atom_sem_op_L2_cache_hint
@@ -1385,7 +1385,7 @@ class Atom_sem_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1393,7 +1393,7 @@ class Atom_sem_cas:
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
     def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1401,7 +1401,7 @@ class Atom_sem_cas:
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1409,7 +1409,7 @@ class Atom_sem_cas:
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1453,7 +1453,7 @@ class Atom_sem_scope_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1461,7 +1461,7 @@ class Atom_sem_scope_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1469,7 +1469,7 @@ class Atom_sem_scope_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1478,7 +1478,7 @@ class Atom_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1486,7 +1486,7 @@ class Atom_L2_cache_hint:
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1494,7 +1494,7 @@ class Atom_L2_cache_hint:
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1618,7 +1618,7 @@ class Atom_sem_scope_space_add:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1626,7 +1626,7 @@ class Atom_sem_scope_space_add:
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
     def f64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1635,7 +1635,7 @@ class Atom_sem_scope_space_add:
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def s32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1644,7 +1644,7 @@ class Atom_sem_scope_space_add:
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def u64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1653,7 +1653,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
     def bf16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1662,7 +1662,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
     def f16(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1670,7 +1670,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
     def f16x2(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1678,7 +1678,7 @@ class Atom_sem_scope_space_add_noftz:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
     def f32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1713,7 +1713,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1721,7 +1721,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1729,7 +1729,7 @@ class Atom_sem_scope_space_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1772,7 +1772,7 @@ class Atom_sem_sys_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b, c` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1780,7 +1780,7 @@ class Atom_sem_sys_cas:
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
     def b16(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1788,7 +1788,7 @@ class Atom_sem_sys_cas:
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1796,7 +1796,7 @@ class Atom_sem_sys_cas:
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> None:
@@ -1806,7 +1806,7 @@ class Atom_sem_sys_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1814,7 +1814,7 @@ class Atom_sem_sys_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1822,7 +1822,7 @@ class Atom_sem_sys_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1831,7 +1831,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.global}.exch.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.global}.op.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1839,7 +1839,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1847,7 +1847,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.exch.hint.type d, [a], b, policy` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
@@ -1878,7 +1878,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
     def b128(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1886,7 +1886,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
     def b32(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -1894,7 +1894,7 @@ class Atom_sem_sys_space_exch:
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
     def b64(self, d: NoResult, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -3252,7 +3252,7 @@ class Cvt_bf16x2_2:
 class Cvt_rn_relu_tf32:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rn{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt.frnd{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
 class Cvt_rn_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
@@ -3587,7 +3587,7 @@ class Cvt_rz:
     sat: Cvt_rm_sat
     satfinite: Cvt_rz_satfinite
     scaled__n1__ue8m0: Cvt_rn_scaled_n1_ue8m0
-    tf32: Cvt_rz_relu_tf32
+    tf32: Cvt_rn_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
 class Cvt_rz_bf16x2:
@@ -3607,7 +3607,7 @@ class Cvt_rz_relu:
     f16x2: Cvt_rz_f16x2
     pzo: Cvt_rn_relu_pzo
     satfinite: Cvt_rz_relu_satfinite
-    tf32: Cvt_rz_relu_tf32
+    tf32: Cvt_rn_relu_tf32
 class Cvt_rz_relu_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
     bf16x2: Cvt_rz_relu_satfinite_bf16x2
@@ -3618,11 +3618,6 @@ class Cvt_rz_relu_satfinite_bf16x2:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
-        """
-class Cvt_rz_relu_tf32:
-    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert a value from one type to another.
-        - `cvt.rz{.relu}.tf32.f32 d, a` (PTX 7.8, sm_90 or later)
         """
 class Cvt_rz_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
@@ -3940,11 +3935,11 @@ class Fence:
     acquire: Fence_acquire
     """Order memory accesses, with a given strength and scope.
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
-    - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.sync_restrict::shared::cluster.scope` (PTX 8.6, sm_90 or later)
     """
     alias: Fence_alias
     """Order memory accesses, with a given strength and scope.
-    - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+    - `fence.alias.sync_restrict::read.sem.scope` (PTX 9.5, sm_90 or later)
     """
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
@@ -3960,7 +3955,7 @@ class Fence:
     release: Fence_release_2
     """Order memory accesses, with a given strength and scope.
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
-    - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.sync_restrict::shared::cta.scope` (PTX 8.6, sm_90 or later)
     """
     sc: Fence_sem
     """Order memory accesses, with a given strength and scope.
@@ -3987,7 +3982,7 @@ class Fence_acquire:
 class Fence_sync_restrict_shared_cluster:
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+        - `fence.sem.sync_restrict::shared::cluster.scope` (PTX 8.6, sm_90 or later)
         """
 class Fence_alias:
     sync_restrict__read: Fence_alias_sync_restrict_read
@@ -3996,7 +3991,7 @@ class Fence_alias_sync_restrict_read:
 class Fence_release:
     def sys(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+        - `fence.alias.sync_restrict::read.sem.scope` (PTX 9.5, sm_90 or later)
         """
 class Fence_proxy:
     from pyptx_arch_blackwell.ptx.instruction_set import fence_proxy_fabric__fabric as fabric__fabric, fence_proxy_fabric__generic as fabric__generic, fence_proxy_generic__fabric as generic__fabric
@@ -4029,7 +4024,7 @@ class Fence_release_2:
 class Fence_sync_restrict_shared_cta:
     def cluster(self, *, pred: Guard = None) -> None:
         """Order memory accesses, with a given strength and scope.
-        - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+        - `fence.sem.sync_restrict::shared::cta.scope` (PTX 8.6, sm_90 or later)
         """
 class Fma:
     e4m3x4: Fma_dtype
@@ -4251,92 +4246,89 @@ class Ld:
     L1__evict_first: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_last: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_normal: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
-    acquire: Ld_acquire
+    acquire: Ld_sem
     """Load from memory.
-    - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -4351,37 +4343,36 @@ class Ld:
     ca: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     cg: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     const: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     cs: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     cv: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     f32 = b16
     f64 = b16
@@ -4392,58 +4383,53 @@ class Ld:
     local: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lu: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     mmio: Ld_mmio
     """Load from memory.
-    - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
-    - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-    - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
+    - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
     - and 1 more forms
     """
     param: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     param__entry: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     param__func: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     proxy__readonly: Ld_proxy_readonly
     """Load from memory.
     - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
-    - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
-    - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
-    - and 3 more forms
+    - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
+    - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
     """
-    relaxed: Ld_relaxed
+    relaxed: Ld_sem
     """Load from memory.
-    - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-    - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-    - and 11 more forms
+    - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 6 more forms
     """
     s16 = b16
     s32 = b16
@@ -4452,23 +4438,20 @@ class Ld:
     shared: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     shared__cluster: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     shared__cta: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 2 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     u16 = b16
     u32 = b16
@@ -4476,37 +4459,37 @@ class Ld:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     volatile: Ld_volatile
     """Load from memory.
     - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
-    - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 14 more forms
+    - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
+    - and 7 more forms
     """
     weak: Ld_weak
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 16 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
 class Ld_level1:
     L2__128B: Ld_level1_prefetch
@@ -4518,7 +4501,7 @@ class Ld_level1:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4543,7 +4526,7 @@ class Ld_level1:
 class Ld_level1_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4568,7 +4551,7 @@ class Ld_level1_prefetch:
 class Ld_level1_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -4586,12 +4569,12 @@ class Ld_level1_prefetch_v2:
 class Ld_level1_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -4607,11 +4590,11 @@ class Ld_level1_prefetch_v4:
 class Ld_level1_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -4627,7 +4610,7 @@ class Ld_level1_L2_cache_hint:
     L2__64B: Ld_level1_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4652,7 +4635,7 @@ class Ld_level1_L2_cache_hint:
 class Ld_level1_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4677,7 +4660,7 @@ class Ld_level1_L2_cache_hint_prefetch:
 class Ld_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -4695,12 +4678,12 @@ class Ld_v2:
 class Ld_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -4716,11 +4699,11 @@ class Ld_v4:
 class Ld_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -4743,7 +4726,7 @@ class Ld_level1_level2_prefetch:
 class Ld_level1_level2_prefetch_v4:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -4751,7 +4734,7 @@ class Ld_level1_level2_prefetch_v4:
 class Ld_level1_level2_prefetch_v8:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -4768,7 +4751,7 @@ class Ld_prefetch:
 class Ld_v4_2:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -4776,7 +4759,7 @@ class Ld_v4_2:
 class Ld_v8_2:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -4784,8 +4767,8 @@ class Ld_v8_2:
 class Ld_prefetch_2:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4811,8 +4794,8 @@ class Ld_prefetch_2:
 class Ld_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -4830,14 +4813,14 @@ class Ld_prefetch_v2:
 class Ld_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -4853,13 +4836,13 @@ class Ld_prefetch_v4:
 class Ld_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -4875,8 +4858,8 @@ class Ld_L2_cache_hint:
     L2__64B: Ld_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4902,8 +4885,8 @@ class Ld_L2_cache_hint:
 class Ld_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -4929,8 +4912,8 @@ class Ld_L2_cache_hint_prefetch:
 class Ld_L2_cache_hint_prefetch_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -4948,14 +4931,14 @@ class Ld_L2_cache_hint_prefetch_v2:
 class Ld_L2_cache_hint_prefetch_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -4971,13 +4954,13 @@ class Ld_L2_cache_hint_prefetch_v4:
 class Ld_L2_cache_hint_prefetch_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -4987,69 +4970,178 @@ class Ld_L2_cache_hint_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire:
-    cluster: Ld_acquire_scope
-    cta: Ld_acquire_scope
-    gpu: Ld_acquire_scope
-    sys: Ld_acquire_sys
-class Ld_acquire_scope:
-    L1__evict_first: Ld_acquire_scope_level1
-    L1__evict_last: Ld_acquire_scope_level1
-    L1__evict_normal: Ld_acquire_scope_level1
-    L1__evict_unchanged: Ld_acquire_scope_level1
-    L1__no_allocate: Ld_acquire_scope_level1
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+class Ld_sem:
+    cluster: Ld_sem_scope
+    cta: Ld_sem_scope
+    gpu: Ld_sem_scope
+    sys: Ld_sem_sys
+class Ld_sem_scope:
+    L1__evict_first: Ld_sem_scope_level1
+    L1__evict_last: Ld_sem_scope_level1
+    L1__evict_normal: Ld_sem_scope_level1
+    L1__evict_unchanged: Ld_sem_scope_level1
+    L1__no_allocate: Ld_sem_scope_level1
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: Ld_acquire_scope_global
+    global_: Ld_sem_scope_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: Ld_acquire_scope_ss
-    shared__cluster: Ld_acquire_scope_ss
-    shared__cta: Ld_acquire_scope_ss
+    shared: Ld_sem_scope_ss
+    shared__cluster: Ld_sem_scope_ss
+    shared__cta: Ld_sem_scope_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_scope_level1:
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_scope_level1:
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_scope_level1_prefetch:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_scope_level1_prefetch_v2:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Ld_sem_scope_level1_prefetch_v4:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b16
+    f64 = b64
+    s16 = b16
+    s32 = b16
+    s64 = b64
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b64
+    u8 = b16
+class Ld_sem_scope_level1_prefetch_v8:
+    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b32
+    s16 = b16
+    s32 = b32
+    s8 = b16
+    u16 = b16
+    u32 = b32
+    u8 = b16
+class Ld_L2_cache_hint_2:
+    L2__128B: Ld_prefetch_3
+    L2__256B: Ld_prefetch_3
+    L2__64B: Ld_prefetch_3
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5067,14 +5159,14 @@ class Ld_acquire_scope_level1:
     v2: Ld_v2_2
     v4: Ld_v4_3
     v8: Ld_v8_3
-class Ld_acquire_scope_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+class Ld_prefetch_3:
+    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5093,9 +5185,9 @@ class Ld_acquire_scope_level1_prefetch:
     v4: Ld_v4_3
     v8: Ld_v8_3
 class Ld_v2_2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5111,14 +5203,14 @@ class Ld_v2_2:
     u64 = b16
     u8 = b16
 class Ld_v4_3:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -5132,122 +5224,13 @@ class Ld_v4_3:
     u64 = b64
     u8 = b16
 class Ld_v8_3:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_L2_cache_hint_2:
-    L2__128B: Ld_prefetch_3
-    L2__256B: Ld_prefetch_3
-    L2__64B: Ld_prefetch_3
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_prefetch_3:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -5257,28 +5240,28 @@ class Ld_v8_4:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire_scope_level1_level2:
+class Ld_sem_scope_level1_level2:
     L2__128B: Ld_prefetch_4
     L2__256B: Ld_prefetch_4
     L2__64B: Ld_prefetch_4
     L2__cache_hint: Ld_L2_cache_hint_3
-    v4: Ld_v4_5
-    v8: Ld_v8_5
+    v4: Ld_v4_4
+    v8: Ld_v8_4
 class Ld_prefetch_4:
-    v4: Ld_v4_5
-    v8: Ld_v8_5
-class Ld_v4_5:
+    v4: Ld_v4_4
+    v8: Ld_v8_4
+class Ld_v4_4:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_5:
+class Ld_v8_4:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -5287,49 +5270,49 @@ class Ld_L2_cache_hint_3:
     L2__128B: Ld_prefetch_5
     L2__256B: Ld_prefetch_5
     L2__64B: Ld_prefetch_5
-    v4: Ld_v4_6
-    v8: Ld_v8_6
+    v4: Ld_v4_5
+    v8: Ld_v8_5
 class Ld_prefetch_5:
-    v4: Ld_v4_6
-    v8: Ld_v8_6
-class Ld_v4_6:
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_v4_5:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_6:
+class Ld_v8_5:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_acquire_scope_global:
-    L1__evict_first: Ld_acquire_scope_level1
-    L1__evict_last: Ld_acquire_scope_level1
-    L1__evict_normal: Ld_acquire_scope_level1
-    L1__evict_unchanged: Ld_acquire_scope_level1
-    L1__no_allocate: Ld_acquire_scope_level1
-    L2__128B: Ld_acquire_scope_level1_prefetch
-    L2__256B: Ld_acquire_scope_level1_prefetch
-    L2__64B: Ld_acquire_scope_level1_prefetch
+class Ld_sem_scope_global:
+    L1__evict_first: Ld_sem_scope_level1
+    L1__evict_last: Ld_sem_scope_level1
+    L1__evict_normal: Ld_sem_scope_level1
+    L1__evict_unchanged: Ld_sem_scope_level1
+    L1__no_allocate: Ld_sem_scope_level1
+    L2__128B: Ld_sem_scope_level1_prefetch
+    L2__256B: Ld_sem_scope_level1_prefetch
+    L2__64B: Ld_sem_scope_level1_prefetch
     L2__cache_hint: Ld_L2_cache_hint_2
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5344,14 +5327,14 @@ class Ld_acquire_scope_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_scope_global_v2:
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_scope_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5366,16 +5349,16 @@ class Ld_acquire_scope_global_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_acquire_scope_global_v4:
+class Ld_sem_scope_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -5388,15 +5371,15 @@ class Ld_acquire_scope_global_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_acquire_scope_global_v8:
+class Ld_sem_scope_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.sem.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -5406,14 +5389,14 @@ class Ld_acquire_scope_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire_scope_ss:
+class Ld_sem_scope_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5428,13 +5411,13 @@ class Ld_acquire_scope_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_ss_v2
-    v4: Ld_acquire_scope_ss_v4
-    v8: Ld_acquire_scope_ss_v8
-class Ld_acquire_scope_ss_v2:
+    v2: Ld_sem_scope_ss_v2
+    v4: Ld_sem_scope_ss_v4
+    v8: Ld_sem_scope_ss_v8
+class Ld_sem_scope_ss_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5449,10 +5432,10 @@ class Ld_acquire_scope_ss_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_acquire_scope_ss_v4:
+class Ld_sem_scope_ss_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b8 = b16
@@ -5463,99 +5446,74 @@ class Ld_acquire_scope_ss_v4:
     u16 = b16
     u32 = b16
     u8 = b16
-class Ld_acquire_scope_ss_v8:
+class Ld_sem_scope_ss_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.vec.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b8 = b16
     s16 = b16
     s8 = b16
     u16 = b16
     u8 = b16
-class Ld_acquire_sys:
-    L1__evict_first: Ld_acquire_sys_level1
-    L1__evict_last: Ld_acquire_sys_level1
-    L1__evict_normal: Ld_acquire_sys_level1
-    L1__evict_unchanged: Ld_acquire_sys_level1
-    L1__no_allocate: Ld_acquire_sys_level1
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+class Ld_sem_sys:
+    L1__evict_first: Ld_sem_sys_level1
+    L1__evict_last: Ld_sem_sys_level1
+    L1__evict_normal: Ld_sem_sys_level1
+    L1__evict_unchanged: Ld_sem_sys_level1
+    L1__no_allocate: Ld_sem_sys_level1
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: Ld_acquire_sys_global
+    global_: Ld_sem_sys_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: Ld_acquire_sys_ss
-    shared__cluster: Ld_acquire_sys_ss
-    shared__cta: Ld_acquire_sys_ss
+    shared: Ld_sem_sys_ss
+    shared__cluster: Ld_sem_sys_ss
+    shared__cta: Ld_sem_sys_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_sys_level1:
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_sys_level1:
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_acquire_sys_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5570,20 +5528,45 @@ class Ld_acquire_sys_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_L2_cache_hint_4:
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_sys_level1_prefetch:
+    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
+        """Load from memory.
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_sem_scope_level1_prefetch_v2
+    v4: Ld_sem_scope_level1_prefetch_v4
+    v8: Ld_sem_scope_level1_prefetch_v8
+class Ld_sem_sys_level1_L2_cache_hint:
     L2__128B: Ld_prefetch_6
     L2__256B: Ld_prefetch_6
     L2__64B: Ld_prefetch_6
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5598,17 +5581,17 @@ class Ld_L2_cache_hint_4:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
 class Ld_prefetch_6:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5623,31 +5606,31 @@ class Ld_prefetch_6:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_acquire_sys_global:
-    L1__evict_first: Ld_acquire_sys_level1
-    L1__evict_last: Ld_acquire_sys_level1
-    L1__evict_normal: Ld_acquire_sys_level1
-    L1__evict_unchanged: Ld_acquire_sys_level1
-    L1__no_allocate: Ld_acquire_sys_level1
-    L2__128B: Ld_acquire_sys_level1_prefetch
-    L2__256B: Ld_acquire_sys_level1_prefetch
-    L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_4
-    L2__evict_first: Ld_acquire_scope_level1_level2
-    L2__evict_last: Ld_acquire_scope_level1_level2
-    L2__evict_normal: Ld_acquire_scope_level1_level2
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
+class Ld_sem_sys_global:
+    L1__evict_first: Ld_sem_sys_level1
+    L1__evict_last: Ld_sem_sys_level1
+    L1__evict_normal: Ld_sem_sys_level1
+    L1__evict_unchanged: Ld_sem_sys_level1
+    L1__no_allocate: Ld_sem_sys_level1
+    L2__128B: Ld_sem_sys_level1_prefetch
+    L2__256B: Ld_sem_sys_level1_prefetch
+    L2__64B: Ld_sem_sys_level1_prefetch
+    L2__cache_hint: Ld_sem_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_sem_scope_level1_level2
+    L2__evict_last: Ld_sem_scope_level1_level2
+    L2__evict_normal: Ld_sem_scope_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5662,17 +5645,17 @@ class Ld_acquire_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_global_v2
-    v4: Ld_acquire_scope_global_v4
-    v8: Ld_acquire_scope_global_v8
-class Ld_acquire_sys_ss:
+    v2: Ld_sem_scope_global_v2
+    v4: Ld_sem_scope_global_v4
+    v8: Ld_sem_scope_global_v8
+class Ld_sem_sys_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.sem.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5687,9 +5670,9 @@ class Ld_acquire_sys_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_ss_v2
-    v4: Ld_acquire_scope_ss_v4
-    v8: Ld_acquire_scope_ss_v8
+    v2: Ld_sem_scope_ss_v2
+    v4: Ld_sem_scope_ss_v4
+    v8: Ld_sem_scope_ss_v8
 class Ld_cop:
     L2__128B: Ld_cop_prefetch
     L2__256B: Ld_cop_prefetch
@@ -5697,8 +5680,8 @@ class Ld_cop:
     L2__cache_hint: Ld_cop_L2_cache_hint
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -5724,7 +5707,7 @@ class Ld_cop:
 class Ld_cop_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -5749,7 +5732,7 @@ class Ld_cop_prefetch:
 class Ld_cop_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5767,12 +5750,12 @@ class Ld_cop_prefetch_v2:
 class Ld_cop_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -5788,11 +5771,11 @@ class Ld_cop_prefetch_v4:
 class Ld_cop_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -5808,7 +5791,7 @@ class Ld_cop_L2_cache_hint:
     L2__64B: Ld_cop_L2_cache_hint_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -5833,7 +5816,7 @@ class Ld_cop_L2_cache_hint:
 class Ld_cop_L2_cache_hint_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -5858,7 +5841,7 @@ class Ld_cop_L2_cache_hint_prefetch:
 class Ld_cop_L2_cache_hint_prefetch_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5876,12 +5859,12 @@ class Ld_cop_L2_cache_hint_prefetch_v2:
 class Ld_cop_L2_cache_hint_prefetch_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -5897,11 +5880,11 @@ class Ld_cop_L2_cache_hint_prefetch_v4:
 class Ld_cop_L2_cache_hint_prefetch_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -5914,8 +5897,8 @@ class Ld_cop_L2_cache_hint_prefetch_v8:
 class Ld_cop_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -5933,13 +5916,13 @@ class Ld_cop_v2:
 class Ld_cop_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -5955,12 +5938,12 @@ class Ld_cop_v4:
 class Ld_cop_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -5973,7 +5956,7 @@ class Ld_cop_v8:
 class Ld_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -6003,7 +5986,7 @@ class Ld_ss:
 class Ld_ss_cop:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -6028,7 +6011,7 @@ class Ld_ss_cop:
 class Ld_ss_cop_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -6046,7 +6029,7 @@ class Ld_ss_cop_v2:
 class Ld_ss_cop_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -6060,7 +6043,7 @@ class Ld_ss_cop_v4:
 class Ld_ss_cop_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -6071,85 +6054,82 @@ class Ld_global:
     L1__evict_first: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 11 more forms
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 5 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_last: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     L2__evict_normal: Ld_level1_level2
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -6176,25 +6156,25 @@ class Ld_global:
     cv: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     f32 = b16
     f64 = b16
     lu: Ld_cop
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 9 more forms
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     nc: Ld_global_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 16 more forms
+    - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 8 more forms
     """
     s16 = b16
     s32 = b16
@@ -6206,57 +6186,57 @@ class Ld_global:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
 class Ld_global_cop:
     L2__128B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__256B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__64B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     L2__cache_hint: Ld_cop_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 4 more forms
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - and 1 more forms
     """
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -6271,9 +6251,9 @@ class Ld_global_cop:
     nc: Ld_global_cop_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 9 more forms
+    - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - and 4 more forms
     """
     s16 = b16
     s32 = b16
@@ -6285,20 +6265,20 @@ class Ld_global_cop:
     u8 = b16
     v2: Ld_cop_v2
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_cop_v4
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     v8: Ld_cop_v8
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
 class Ld_global_cop_nc:
     L2__128B: Ld_global_cop_nc_prefetch
@@ -6307,8 +6287,8 @@ class Ld_global_cop_nc:
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6334,7 +6314,7 @@ class Ld_global_cop_nc:
 class Ld_global_cop_nc_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6359,7 +6339,7 @@ class Ld_global_cop_nc_prefetch:
 class Ld_global_cop_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6377,12 +6357,12 @@ class Ld_global_cop_nc_prefetch_v2:
 class Ld_global_cop_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6398,11 +6378,11 @@ class Ld_global_cop_nc_prefetch_v4:
 class Ld_global_cop_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6418,7 +6398,7 @@ class Ld_global_cop_nc_L2_cache_hint:
     L2__64B: Ld_global_nc_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6443,7 +6423,7 @@ class Ld_global_cop_nc_L2_cache_hint:
 class Ld_global_nc_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6468,7 +6448,7 @@ class Ld_global_nc_prefetch:
 class Ld_global_nc_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6486,12 +6466,12 @@ class Ld_global_nc_v2:
 class Ld_global_nc_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6507,11 +6487,11 @@ class Ld_global_nc_v4:
 class Ld_global_nc_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6524,8 +6504,8 @@ class Ld_global_nc_v8:
 class Ld_global_cop_nc_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6543,13 +6523,13 @@ class Ld_global_cop_nc_v2:
 class Ld_global_cop_nc_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6565,12 +6545,12 @@ class Ld_global_cop_nc_v4:
 class Ld_global_cop_nc_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6595,8 +6575,8 @@ class Ld_global_nc:
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -6631,7 +6611,7 @@ class Ld_global_nc_level1:
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6656,7 +6636,7 @@ class Ld_global_nc_level1:
 class Ld_global_nc_level1_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6681,7 +6661,7 @@ class Ld_global_nc_level1_prefetch:
 class Ld_global_nc_level1_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6699,12 +6679,12 @@ class Ld_global_nc_level1_prefetch_v2:
 class Ld_global_nc_level1_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6720,11 +6700,11 @@ class Ld_global_nc_level1_prefetch_v4:
 class Ld_global_nc_level1_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6740,7 +6720,7 @@ class Ld_global_nc_L2_cache_hint:
     L2__64B: Ld_global_nc_prefetch_2
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6765,7 +6745,7 @@ class Ld_global_nc_L2_cache_hint:
 class Ld_global_nc_prefetch_2:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6790,7 +6770,7 @@ class Ld_global_nc_prefetch_2:
 class Ld_global_nc_v2_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6808,12 +6788,12 @@ class Ld_global_nc_v2_2:
 class Ld_global_nc_v4_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6829,11 +6809,11 @@ class Ld_global_nc_v4_2:
 class Ld_global_nc_v8_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6856,7 +6836,7 @@ class Ld_global_nc_prefetch_3:
 class Ld_global_nc_v4_3:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -6864,7 +6844,7 @@ class Ld_global_nc_v4_3:
 class Ld_global_nc_v8_3:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -6881,7 +6861,7 @@ class Ld_global_nc_prefetch_4:
 class Ld_global_nc_v4_4:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -6889,7 +6869,7 @@ class Ld_global_nc_v4_4:
 class Ld_global_nc_v8_4:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -6897,8 +6877,8 @@ class Ld_global_nc_v8_4:
 class Ld_global_nc_prefetch_5:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -6924,8 +6904,8 @@ class Ld_global_nc_prefetch_5:
 class Ld_global_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -6943,14 +6923,14 @@ class Ld_global_nc_prefetch_v2:
 class Ld_global_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -6966,13 +6946,13 @@ class Ld_global_nc_prefetch_v4:
 class Ld_global_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -6988,8 +6968,8 @@ class Ld_global_nc_L2_cache_hint_3:
     L2__64B: Ld_global_nc_prefetch_6
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -7015,8 +6995,8 @@ class Ld_global_nc_L2_cache_hint_3:
 class Ld_global_nc_prefetch_6:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -7042,8 +7022,8 @@ class Ld_global_nc_prefetch_6:
 class Ld_global_nc_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -7061,14 +7041,14 @@ class Ld_global_nc_v2_3:
 class Ld_global_nc_v4_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -7084,13 +7064,13 @@ class Ld_global_nc_v4_5:
 class Ld_global_nc_v8_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -7103,8 +7083,8 @@ class Ld_global_nc_v8_5:
 class Ld_global_nc_v2_4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -7123,15 +7103,15 @@ class Ld_global_nc_v2_4:
 class Ld_global_nc_v4_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -7147,14 +7127,14 @@ class Ld_global_nc_v4_6:
 class Ld_global_nc_v8_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -7167,8 +7147,8 @@ class Ld_global_nc_v8_6:
 class Ld_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -7187,15 +7167,15 @@ class Ld_global_v2:
 class Ld_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -7211,14 +7191,14 @@ class Ld_global_v4:
 class Ld_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.vec.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -7236,11 +7216,11 @@ class Ld_mmio_acquire:
 class Ld_mmio_acquire_sys:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -7259,11 +7239,11 @@ class Ld_mmio_acquire_sys:
 class Ld_mmio_acquire_sys_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -7283,11 +7263,11 @@ class Ld_mmio_relaxed:
 class Ld_mmio_relaxed_sys:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -7306,11 +7286,11 @@ class Ld_mmio_relaxed_sys:
 class Ld_mmio_relaxed_sys_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+        - `ld.mmio.sem.scope{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -7371,7 +7351,7 @@ class Ld_proxy_readonly_global:
 class Ld_proxy_readonly_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     b32 = b16
     b64 = b16
@@ -7389,12 +7369,12 @@ class Ld_proxy_readonly_global_v2:
 class Ld_proxy_readonly_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -7410,11 +7390,11 @@ class Ld_proxy_readonly_global_v4:
 class Ld_proxy_readonly_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_90 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_100 or later)
+        - `ld.proxy::readonly{.global}.vec.type d, [a]` (PTX 9.4, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -7424,716 +7404,13 @@ class Ld_proxy_readonly_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_relaxed:
-    cluster: Ld_relaxed_scope
-    cta: Ld_relaxed_scope
-    gpu: Ld_relaxed_scope
-    sys: Ld_relaxed_sys
-class Ld_relaxed_scope:
-    L1__evict_first: Ld_relaxed_scope_level1
-    L1__evict_last: Ld_relaxed_scope_level1
-    L1__evict_normal: Ld_relaxed_scope_level1
-    L1__evict_unchanged: Ld_relaxed_scope_level1
-    L1__no_allocate: Ld_relaxed_scope_level1
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: Ld_relaxed_scope_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: Ld_relaxed_scope_ss
-    shared__cluster: Ld_relaxed_scope_ss
-    shared__cta: Ld_relaxed_scope_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_scope_level1:
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_relaxed_scope_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_v2_4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_7:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_7:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_L2_cache_hint_5:
-    L2__128B: Ld_prefetch_7
-    L2__256B: Ld_prefetch_7
-    L2__64B: Ld_prefetch_7
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_prefetch_7:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_v2_5:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_v4_8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_v8_8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_relaxed_scope_level1_level2:
-    L2__128B: Ld_prefetch_8
-    L2__256B: Ld_prefetch_8
-    L2__64B: Ld_prefetch_8
-    L2__cache_hint: Ld_L2_cache_hint_6
-    v4: Ld_v4_9
-    v8: Ld_v8_9
-class Ld_prefetch_8:
-    v4: Ld_v4_9
-    v8: Ld_v8_9
-class Ld_v4_9:
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class Ld_v8_9:
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class Ld_L2_cache_hint_6:
-    L2__128B: Ld_prefetch_9
-    L2__256B: Ld_prefetch_9
-    L2__64B: Ld_prefetch_9
-    v4: Ld_v4_10
-    v8: Ld_v8_10
-class Ld_prefetch_9:
-    v4: Ld_v4_10
-    v8: Ld_v8_10
-class Ld_v4_10:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class Ld_v8_10:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class Ld_relaxed_scope_global:
-    L1__evict_first: Ld_relaxed_scope_level1
-    L1__evict_last: Ld_relaxed_scope_level1
-    L1__evict_normal: Ld_relaxed_scope_level1
-    L1__evict_unchanged: Ld_relaxed_scope_level1
-    L1__no_allocate: Ld_relaxed_scope_level1
-    L2__128B: Ld_relaxed_scope_level1_prefetch
-    L2__256B: Ld_relaxed_scope_level1_prefetch
-    L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_5
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_scope_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_relaxed_scope_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class Ld_relaxed_scope_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class Ld_relaxed_scope_ss:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_ss_v2
-    v4: Ld_relaxed_scope_ss_v4
-    v8: Ld_relaxed_scope_ss_v8
-class Ld_relaxed_scope_ss_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class Ld_relaxed_scope_ss_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b8 = b16
-    f32 = b16
-    s16 = b16
-    s32 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u8 = b16
-class Ld_relaxed_scope_ss_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b8 = b16
-    s16 = b16
-    s8 = b16
-    u16 = b16
-    u8 = b16
-class Ld_relaxed_sys:
-    L1__evict_first: Ld_relaxed_sys_level1
-    L1__evict_last: Ld_relaxed_sys_level1
-    L1__evict_normal: Ld_relaxed_sys_level1
-    L1__evict_unchanged: Ld_relaxed_sys_level1
-    L1__no_allocate: Ld_relaxed_sys_level1
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: Ld_relaxed_sys_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: Ld_relaxed_sys_ss
-    shared__cluster: Ld_relaxed_sys_ss
-    shared__cta: Ld_relaxed_sys_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_sys_level1:
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_relaxed_sys_level1_prefetch:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_4
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_L2_cache_hint_7:
-    L2__128B: Ld_prefetch_10
-    L2__256B: Ld_prefetch_10
-    L2__64B: Ld_prefetch_10
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_prefetch_10:
-    def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_v2_5
-    v4: Ld_v4_8
-    v8: Ld_v8_8
-class Ld_relaxed_sys_global:
-    L1__evict_first: Ld_relaxed_sys_level1
-    L1__evict_last: Ld_relaxed_sys_level1
-    L1__evict_normal: Ld_relaxed_sys_level1
-    L1__evict_unchanged: Ld_relaxed_sys_level1
-    L1__no_allocate: Ld_relaxed_sys_level1
-    L2__128B: Ld_relaxed_sys_level1_prefetch
-    L2__256B: Ld_relaxed_sys_level1_prefetch
-    L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_7
-    L2__evict_first: Ld_relaxed_scope_level1_level2
-    L2__evict_last: Ld_relaxed_scope_level1_level2
-    L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_global_v2
-    v4: Ld_relaxed_scope_global_v4
-    v8: Ld_relaxed_scope_global_v8
-class Ld_relaxed_sys_ss:
-    def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from memory.
-        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: Ld_relaxed_scope_ss_v2
-    v4: Ld_relaxed_scope_ss_v4
-    v8: Ld_relaxed_scope_ss_v8
 class Ld_volatile:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -8163,7 +7440,7 @@ class Ld_volatile:
 class Ld_volatile_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -8188,7 +7465,7 @@ class Ld_volatile_prefetch:
 class Ld_volatile_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -8206,12 +7483,12 @@ class Ld_volatile_prefetch_v2:
 class Ld_volatile_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -8227,11 +7504,11 @@ class Ld_volatile_prefetch_v4:
 class Ld_volatile_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
+        - `ld.volatile{.global}.prefetch.vec.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -8247,7 +7524,7 @@ class Ld_volatile_global:
     L2__64B: Ld_volatile_prefetch
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -8272,7 +7549,7 @@ class Ld_volatile_global:
 class Ld_volatile_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -8290,12 +7567,12 @@ class Ld_volatile_global_v2:
 class Ld_volatile_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -8311,11 +7588,11 @@ class Ld_volatile_global_v4:
 class Ld_volatile_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        - `ld.volatile{.global}{.prefetch}.vec.type d, [a]` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -8328,7 +7605,7 @@ class Ld_volatile_global_v8:
 class Ld_volatile_local:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
+        - `ld.volatile.local.type d, [a]` (PTX 9.1, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -8353,7 +7630,7 @@ class Ld_volatile_local:
 class Ld_volatile_local_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b32 = b16
     b64 = b16
@@ -8371,7 +7648,7 @@ class Ld_volatile_local_v2:
 class Ld_volatile_local_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b32 = b16
     b8 = b16
@@ -8385,7 +7662,7 @@ class Ld_volatile_local_v4:
 class Ld_volatile_local_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile.local.v8.type d, [a]` (PTX 9.1, any target)
+        - `ld.volatile.local.vec.type d, [a]` (PTX 9.1, any target)
         """
     b8 = b16
     s16 = b16
@@ -8395,7 +7672,7 @@ class Ld_volatile_local_v8:
 class Ld_volatile_ss:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.volatile{.ss}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
@@ -8420,7 +7697,7 @@ class Ld_volatile_ss:
 class Ld_volatile_ss_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -8434,7 +7711,7 @@ class Ld_volatile_ss_v4:
 class Ld_volatile_ss_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile{.ss}.vec.type d, [a]` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -8456,8 +7733,8 @@ class Ld_weak:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -8511,8 +7788,8 @@ class Ld_weak_global:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
@@ -8558,7 +7835,7 @@ class Ldmatrix_sync_aligned_m16n16_num:
 class Ldmatrix_trans:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
     shared: Ldmatrix_ss
@@ -8566,13 +7843,13 @@ class Ldmatrix_trans:
 class Ldmatrix_b8x16:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_ss:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
 class Ldmatrix_sync_aligned_m8n16:
@@ -8587,13 +7864,13 @@ class Ldmatrix_sync_aligned_m8n16_num:
 class Ldmatrix_b8x16_2:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_s8:
     def s4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n16.num{.ss}.s8.s4 d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Ldmatrix_ss_2:
     b8x16: Ldmatrix_b8x16_2
@@ -8605,7 +7882,7 @@ class Ldmatrix_sync_aligned_m8n8:
 class Ldmatrix_sync_aligned_m8n8_num:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
@@ -8613,19 +7890,19 @@ class Ldmatrix_sync_aligned_m8n8_num:
 class Ldmatrix_ss_3:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
 class Ldmatrix_trans_2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
-        - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
 class Ldu:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
@@ -8650,7 +7927,7 @@ class Ldu:
 class Ldu_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load data that is the same for all threads of a warp.
@@ -8674,7 +7951,7 @@ class Ldu_global:
 class Ldu_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
+        - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -8692,7 +7969,7 @@ class Ldu_global_v2:
 class Ldu_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load data that is the same for all threads of a warp.
-        - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
+        - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -9065,13 +8342,13 @@ class Mbarrier:
     """
     complete_tx: Mbarrier_complete_tx
     """Count bytes as arrived, without copying anything.
-    - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     expect_tx: Mbarrier_expect_tx
     """Have the current phase of an mbarrier wait for more bytes.
-    - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     init: Mbarrier_init
     """Make an mbarrier that expects a number of arrivals in each phase.
@@ -9091,14 +8368,14 @@ class Mbarrier:
     """Tell whether a phase of an mbarrier has completed, without waiting.
     - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
     - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
-    - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+    - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
     - and 8 more forms
     """
     try_wait: Mbarrier_try_wait
     """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
     - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
     - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
-    - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
     - and 8 more forms
     """
 class Mbarrier_arrive:
@@ -9130,7 +8407,7 @@ class Mbarrier_arrive_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9153,7 +8430,7 @@ class Mbarrier_arrive_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9166,7 +8443,7 @@ class Mbarrier_arrive_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9174,7 +8451,7 @@ class Mbarrier_arrive_ss:
 class Mbarrier_arrive_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_release:
@@ -9184,7 +8461,7 @@ class Mbarrier_arrive_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9197,7 +8474,7 @@ class Mbarrier_arrive_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9205,7 +8482,7 @@ class Mbarrier_arrive_ss_2:
 class Mbarrier_arrive_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_multicast_cluster_32b_2:
@@ -9232,7 +8509,7 @@ class Mbarrier_arrive_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -9243,7 +8520,7 @@ class Mbarrier_arrive_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -9265,7 +8542,7 @@ class Mbarrier_arrive_relaxed_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9278,7 +8555,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9286,7 +8563,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
 class Mbarrier_arrive_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_release_3:
@@ -9296,8 +8573,8 @@ class Mbarrier_arrive_release_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9310,8 +8587,8 @@ class Mbarrier_arrive_release_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9319,7 +8596,7 @@ class Mbarrier_arrive_release_scope_ss:
 class Mbarrier_arrive_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_ss_4:
@@ -9361,7 +8638,7 @@ class Mbarrier_arrive_drop_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9384,7 +8661,7 @@ class Mbarrier_arrive_drop_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9397,7 +8674,7 @@ class Mbarrier_arrive_drop_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9405,7 +8682,7 @@ class Mbarrier_arrive_drop_ss:
 class Mbarrier_arrive_drop_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_release:
@@ -9415,7 +8692,7 @@ class Mbarrier_arrive_drop_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9428,7 +8705,7 @@ class Mbarrier_arrive_drop_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
@@ -9436,7 +8713,7 @@ class Mbarrier_arrive_drop_ss_2:
 class Mbarrier_arrive_drop_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_multicast_cluster_32b_2:
@@ -9462,7 +8739,7 @@ class Mbarrier_arrive_drop_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -9473,7 +8750,7 @@ class Mbarrier_arrive_drop_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
@@ -9494,7 +8771,7 @@ class Mbarrier_arrive_drop_scope_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9507,7 +8784,7 @@ class Mbarrier_arrive_drop_ss_5:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9515,7 +8792,7 @@ class Mbarrier_arrive_drop_ss_5:
 class Mbarrier_arrive_drop_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_release_3:
@@ -9525,8 +8802,8 @@ class Mbarrier_arrive_drop_scope_4:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9539,8 +8816,8 @@ class Mbarrier_arrive_drop_ss_6:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
-        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     @overload
     def b64(self, state: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
@@ -9548,7 +8825,7 @@ class Mbarrier_arrive_drop_ss_6:
 class Mbarrier_arrive_drop_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-        - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.arrive_drop{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_ss_7:
@@ -9579,7 +8856,7 @@ class Mbarrier_check_layout_layout_ss:
 class Mbarrier_complete_tx:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
     relaxed: Mbarrier_complete_tx_relaxed
@@ -9589,7 +8866,7 @@ class Mbarrier_complete_tx:
 class Mbarrier_complete_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_complete_tx_relaxed:
     cluster: Mbarrier_complete_tx_scope
@@ -9597,7 +8874,7 @@ class Mbarrier_complete_tx_relaxed:
 class Mbarrier_complete_tx_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
     shared: Mbarrier_complete_tx_space
@@ -9606,18 +8883,18 @@ class Mbarrier_complete_tx_scope:
 class Mbarrier_complete_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_complete_tx_shared_cluster:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Count bytes as arrived, without copying anything.
-        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
 class Mbarrier_expect_tx:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
     relaxed: Mbarrier_expect_tx_relaxed
@@ -9627,7 +8904,7 @@ class Mbarrier_expect_tx:
 class Mbarrier_expect_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        - `mbarrier.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_expect_tx_relaxed:
     cluster: Mbarrier_expect_tx_relaxed_scope
@@ -9635,7 +8912,7 @@ class Mbarrier_expect_tx_relaxed:
 class Mbarrier_expect_tx_relaxed_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
     shared: Mbarrier_expect_tx_space
@@ -9644,12 +8921,12 @@ class Mbarrier_expect_tx_relaxed_scope:
 class Mbarrier_expect_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_expect_tx_shared_cluster:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
-        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        - `mbarrier.expect_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
 class Mbarrier_init:
@@ -9718,14 +8995,14 @@ class Mbarrier_test_wait_acquire:
 class Mbarrier_test_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss
     shared__cta: Mbarrier_test_wait_ss
 class Mbarrier_test_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_parity:
     acquire: Mbarrier_test_wait_acquire_2
@@ -9744,14 +9021,14 @@ class Mbarrier_test_wait_acquire_2:
 class Mbarrier_test_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss_2
     shared__cta: Mbarrier_test_wait_ss_2
 class Mbarrier_test_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_conditional:
     acquire: Mbarrier_test_wait_sem
@@ -9840,14 +9117,14 @@ class Mbarrier_test_wait_relaxed:
 class Mbarrier_test_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_5
     shared__cta: Mbarrier_test_wait_ss_5
 class Mbarrier_test_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
@@ -9917,14 +9194,14 @@ class Mbarrier_test_wait_relaxed_2:
 class Mbarrier_test_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_7
     shared__cta: Mbarrier_test_wait_ss_7
 class Mbarrier_test_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
-        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
@@ -9948,14 +9225,14 @@ class Mbarrier_try_wait_acquire:
 class Mbarrier_try_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss
     shared__cta: Mbarrier_try_wait_ss
 class Mbarrier_try_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_parity:
     acquire: Mbarrier_try_wait_parity_acquire
@@ -9974,14 +9251,14 @@ class Mbarrier_try_wait_parity_acquire:
 class Mbarrier_try_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_2
     shared__cta: Mbarrier_try_wait_ss_2
 class Mbarrier_try_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_conditional:
     acquire: Mbarrier_try_wait_sem
@@ -10070,14 +9347,14 @@ class Mbarrier_try_wait_parity_relaxed:
 class Mbarrier_try_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_5
     shared__cta: Mbarrier_try_wait_ss_5
 class Mbarrier_try_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
@@ -10147,14 +9424,14 @@ class Mbarrier_try_wait_relaxed:
 class Mbarrier_try_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_7
     shared__cta: Mbarrier_try_wait_ss_7
 class Mbarrier_try_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
-        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
@@ -10170,7 +9447,7 @@ class Membar:
     proxy: Membar_proxy
     def sys(self, *, pred: Guard = None) -> None:
         """Order this thread's memory accesses, as others in the scope see them.
-        - `membar.sys` (PTX 2.0, any target)
+        - `membar.level` (PTX 2.0, any target)
         """
 class Membar_proxy:
     from pyptx_arch_hopper.ptx.instruction_set import membar_proxy_async as async_
@@ -10314,24 +9591,24 @@ class Min_relu:
 class Mma:
     sp: Mma_sp
     """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - and 9 more forms
+    - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - and 1 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
     """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
-    - and 9 more forms
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
+    - and 1 more forms
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
-    - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
-    - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
-    - and 16 more forms
+    - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
+    - and 13 more forms
     """
 class Mma_sp:
     sync: Mma_sp_sync
@@ -10359,7 +9636,7 @@ class Mma_sp_atype:
 class Mma_sp_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite:
     s32: Mma_sp_s32
@@ -10377,7 +9654,7 @@ class Mma_sp_f16_2:
 class Mma_sp_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32:
     bf16: Mma_sp_bf16
@@ -10388,21 +9665,21 @@ class Mma_sp_bf16:
 class Mma_sp_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_4:
     f16: Mma_sp_f16_5
 class Mma_sp_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_tf32:
     tf32: Mma_sp_tf32_2
 class Mma_sp_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32:
     row: Mma_sp_sync_aligned_m16n8k32_row
@@ -10420,7 +9697,7 @@ class Mma_sp_f16_7:
 class Mma_sp_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32_2:
     bf16: Mma_sp_bf16_3
@@ -10430,14 +9707,14 @@ class Mma_sp_bf16_3:
 class Mma_sp_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_9:
     f16: Mma_sp_f16_10
 class Mma_sp_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_s32_2:
     s8: Mma_sp_atype_2
@@ -10448,7 +9725,7 @@ class Mma_sp_atype_2:
 class Mma_sp_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_2:
     s32: Mma_sp_s32_2
@@ -10469,7 +9746,7 @@ class Mma_sp_atype_3:
 class Mma_sp_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
 class Mma_sp_s32_3:
     s4: Mma_sp_atype_4
@@ -10482,7 +9759,7 @@ class Mma_sp_atype_4:
 class Mma_sp_btype_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_atype_5:
     s8: Mma_sp_btype_5
@@ -10490,7 +9767,7 @@ class Mma_sp_atype_5:
 class Mma_sp_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_3:
     s32: Mma_sp_s32_3
@@ -10507,7 +9784,7 @@ class Mma_sp_tf32_3:
 class Mma_sp_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_ordered_metadata:
     sync: Mma_sp_ordered_metadata_sync
@@ -10536,7 +9813,7 @@ class Mma_sp_ordered_metadata_atype:
 class Mma_sp_ordered_metadata_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite:
     s32: Mma_sp_ordered_metadata_s32
@@ -10554,7 +9831,7 @@ class Mma_sp_ordered_metadata_f16_2:
 class Mma_sp_ordered_metadata_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32:
     bf16: Mma_sp_ordered_metadata_bf16
@@ -10565,21 +9842,21 @@ class Mma_sp_ordered_metadata_bf16:
 class Mma_sp_ordered_metadata_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_4:
     f16: Mma_sp_ordered_metadata_f16_5
 class Mma_sp_ordered_metadata_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_tf32:
     tf32: Mma_sp_ordered_metadata_tf32_2
 class Mma_sp_ordered_metadata_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_m16n8k32:
     row: Mma_sp_ordered_metadata_row_3
@@ -10597,7 +9874,7 @@ class Mma_sp_ordered_metadata_f16_7:
 class Mma_sp_ordered_metadata_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_2:
     bf16: Mma_sp_ordered_metadata_bf16_3
@@ -10607,14 +9884,14 @@ class Mma_sp_ordered_metadata_bf16_3:
 class Mma_sp_ordered_metadata_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_9:
     f16: Mma_sp_ordered_metadata_f16_10
 class Mma_sp_ordered_metadata_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_s32_2:
     s8: Mma_sp_ordered_metadata_atype_2
@@ -10625,7 +9902,7 @@ class Mma_sp_ordered_metadata_atype_2:
 class Mma_sp_ordered_metadata_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_2:
     s32: Mma_sp_ordered_metadata_s32_2
@@ -10647,7 +9924,7 @@ class Mma_sp_ordered_metadata_atype_3:
 class Mma_sp_ordered_metadata_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
 class Mma_sp_ordered_metadata_s32_3:
     s4: Mma_sp_ordered_metadata_atype_4
@@ -10660,7 +9937,7 @@ class Mma_sp_ordered_metadata_atype_4:
 class Mma_sp_ordered_metadata_btype_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_atype_5:
     s8: Mma_sp_ordered_metadata_btype_5
@@ -10668,7 +9945,7 @@ class Mma_sp_ordered_metadata_atype_5:
 class Mma_sp_ordered_metadata_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_3:
     s32: Mma_sp_ordered_metadata_s32_3
@@ -10685,7 +9962,7 @@ class Mma_sp_ordered_metadata_tf32_3:
 class Mma_sp_ordered_metadata_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sync:
     aligned: Mma_sync_aligned
@@ -10719,12 +9996,12 @@ class Mma_s32_2:
 class Mma_and:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.and.popc d, a, b, c` (PTX 7.1, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.and.popc d, a, b, c` (PTX 7.1, sm_80 or later)
         """
 class Mma_xor:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.xor.popc d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k16:
     row: Mma_sync_aligned_m16n8k16_row
@@ -10746,14 +10023,14 @@ class Mma_atype:
 class Mma_btype:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_f16_2:
     f16: Mma_f16_3
 class Mma_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_f32:
     bf16: Mma_bf16
@@ -10765,7 +10042,7 @@ class Mma_bf16:
 class Mma_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.bf16.bf16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_atype_2:
     e4m3: Mma_btype_2
@@ -10773,14 +10050,14 @@ class Mma_atype_2:
 class Mma_btype_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_f16_4:
     f16: Mma_f16_5
 class Mma_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_f64:
     f64: Mma_f64_2
@@ -10789,16 +10066,16 @@ class Mma_f64_2:
 class Mma_f64_3:
     f64: Mma_f64_4
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_f64_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     rn = rm
     rp = rm
@@ -10812,7 +10089,7 @@ class Mma_atype_3:
 class Mma_btype_3:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite:
     s32: Mma_s32_3
@@ -10838,7 +10115,7 @@ class Mma_atype_4:
 class Mma_btype_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 8.4, sm_89 or later)
         """
 class Mma_s32_4:
     s4: Mma_atype_5
@@ -10851,7 +10128,7 @@ class Mma_atype_5:
 class Mma_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite_2:
     s32: Mma_s32_4
@@ -10869,7 +10146,7 @@ class Mma_tf32:
 class Mma_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k64:
     row: Mma_sync_aligned_m16n8k64_row
@@ -10899,7 +10176,7 @@ class Mma_f16_8:
 class Mma_f16_9:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_f32_4:
     bf16: Mma_bf16
@@ -10910,7 +10187,7 @@ class Mma_f16_10:
 class Mma_f16_11:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k128:
     row: Mma_sync_aligned_m8n8k128_row
@@ -10930,7 +10207,7 @@ class Mma_s32_7:
 class Mma_xor_2:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.xor.popc d, a, b, c` (PTX 7.0, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k16:
     row: Mma_sync_aligned_m8n8k16_row
@@ -10948,7 +10225,7 @@ class Mma_atype_6:
 class Mma_btype_6:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_4:
     s32: Mma_s32_8
@@ -10968,7 +10245,7 @@ class Mma_atype_7:
 class Mma_btype_7:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_5:
     s32: Mma_s32_9
@@ -10988,7 +10265,7 @@ class Mma_f16_13:
 class Mma_f16_14:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
 class Mma_f32_5:
     f16: Mma_f16_15
@@ -10997,7 +10274,7 @@ class Mma_f16_15:
 class Mma_f16_16:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
     f32 = f16
 class Mma_sync_aligned_m8n8k4_row:
@@ -11014,16 +10291,16 @@ class Mma_f64_6:
 class Mma_f64_7:
     f64: Mma_f64_8
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_f64_8:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     rn = rm
     rp = rm
@@ -11604,72 +10881,72 @@ class Red_add:
     L2__cache_hint: Red_add_L2_cache_hint
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
     v2: Red_add_v2
     v4: Red_add_v4
 class Red_add_L2_cache_hint:
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.hint.type [a], b, policy` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.2, any target)
         """
     v2: Red_add_L2_cache_hint_v2
     v4: Red_add_L2_cache_hint_v4
 class Red_add_L2_cache_hint_v2:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_L2_cache_hint_v4:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz:
     L2__cache_hint: Red_add_noftz_L2_cache_hint
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_v2
     v4: Red_add_noftz_v4
@@ -11677,20 +10954,20 @@ class Red_add_noftz:
 class Red_add_noftz_L2_cache_hint:
     def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_L2_cache_hint_v2
     v4: Red_add_noftz_L2_cache_hint_v4
@@ -11708,7 +10985,7 @@ class Red_add_noftz_L2_cache_hint_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v4:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -11723,7 +11000,7 @@ class Red_add_noftz_L2_cache_hint_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v8:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
@@ -11744,7 +11021,7 @@ class Red_add_noftz_v2:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -11759,7 +11036,7 @@ class Red_add_noftz_v4:
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -11770,12 +11047,12 @@ class Red_add_noftz_v8:
 class Red_add_v2:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_v4:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_op:
     L2__cache_hint: Red_op_L2_cache_hint
@@ -11918,39 +11195,39 @@ class Red_scope_space:
 class Red_scope_space_add:
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_scope_space_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
 class Red_scope_space_add_noftz:
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
 class Red_scope_space_op:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -13702,8 +12979,8 @@ class St:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -13724,8 +13001,8 @@ class St:
     mmio: St_mmio
     param: St_ss
     param__func: St_ss
-    relaxed: St_relaxed
-    release: St_release
+    relaxed: St_sem
+    release: St_sem
     s16 = b16
     s32 = b16
     s64 = b16
@@ -13751,7 +13028,7 @@ class St_level1:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -13776,7 +13053,7 @@ class St_level1:
 class St_level1_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -13801,7 +13078,7 @@ class St_level1_L2_cache_hint:
 class St_level1_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -13819,12 +13096,12 @@ class St_level1_L2_cache_hint_v2:
 class St_level1_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -13840,11 +13117,11 @@ class St_level1_L2_cache_hint_v4:
 class St_level1_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -13864,7 +13141,7 @@ class St_level1_level2_L2_cache_hint:
 class St_v4:
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -13872,7 +13149,7 @@ class St_v4:
 class St_v8:
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -13880,7 +13157,7 @@ class St_v8:
 class St_level1_level2_v4:
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -13888,7 +13165,7 @@ class St_level1_level2_v4:
 class St_level1_level2_v8:
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
@@ -13896,7 +13173,7 @@ class St_level1_level2_v8:
 class St_level1_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -13914,12 +13191,12 @@ class St_level1_v2:
 class St_level1_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -13935,11 +13212,11 @@ class St_level1_v4:
 class St_level1_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -13952,8 +13229,8 @@ class St_level1_v8:
 class St_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -13979,8 +13256,8 @@ class St_L2_cache_hint:
 class St_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -13998,14 +13275,14 @@ class St_L2_cache_hint_v2:
 class St_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14021,13 +13298,13 @@ class St_L2_cache_hint_v4:
 class St_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14041,8 +13318,8 @@ class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -14068,7 +13345,7 @@ class St_cop:
 class St_cop_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -14093,7 +13370,7 @@ class St_cop_L2_cache_hint:
 class St_cop_L2_cache_hint_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14111,12 +13388,12 @@ class St_cop_L2_cache_hint_v2:
 class St_cop_L2_cache_hint_v4:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14132,11 +13409,11 @@ class St_cop_L2_cache_hint_v4:
 class St_cop_L2_cache_hint_v8:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14149,8 +13426,8 @@ class St_cop_L2_cache_hint_v8:
 class St_cop_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14168,13 +13445,13 @@ class St_cop_v2:
 class St_cop_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14190,12 +13467,12 @@ class St_cop_v4:
 class St_cop_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14217,8 +13494,8 @@ class St_global:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -14250,8 +13527,8 @@ class St_global:
 class St_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
@@ -14270,15 +13547,15 @@ class St_global_v2:
 class St_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14294,14 +13571,14 @@ class St_global_v4:
 class St_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st{.weak}{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14314,7 +13591,7 @@ class St_global_v8:
 class St_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -14343,7 +13620,7 @@ class St_ss:
 class St_ss_cop:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -14368,7 +13645,7 @@ class St_ss_cop:
 class St_ss_cop_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -14386,7 +13663,7 @@ class St_ss_cop_v2:
 class St_ss_cop_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -14400,7 +13677,7 @@ class St_ss_cop_v4:
 class St_ss_cop_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.ss}{.cop}.vec.type [a], b` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -14415,11 +13692,11 @@ class St_mmio_relaxed:
 class St_mmio_relaxed_sys:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14438,11 +13715,11 @@ class St_mmio_relaxed_sys:
 class St_mmio_relaxed_sys_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14462,11 +13739,11 @@ class St_mmio_release:
 class St_mmio_release_sys:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -14485,11 +13762,11 @@ class St_mmio_release_sys:
 class St_mmio_release_sys_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+        - `st.mmio.sem.scope{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -14504,63 +13781,63 @@ class St_mmio_release_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed:
-    cluster: St_relaxed_scope
-    cta: St_relaxed_scope
-    gpu: St_relaxed_scope
-    sys: St_relaxed_sys
-class St_relaxed_scope:
-    L1__evict_first: St_relaxed_scope_level1
-    L1__evict_last: St_relaxed_scope_level1
-    L1__evict_normal: St_relaxed_scope_level1
-    L1__evict_unchanged: St_relaxed_scope_level1
-    L1__no_allocate: St_relaxed_scope_level1
+class St_sem:
+    cluster: St_sem_scope
+    cta: St_sem_scope
+    gpu: St_sem_scope
+    sys: St_sem_sys
+class St_sem_scope:
+    L1__evict_first: St_sem_scope_level1
+    L1__evict_last: St_sem_scope_level1
+    L1__evict_normal: St_sem_scope_level1
+    L1__evict_unchanged: St_sem_scope_level1
+    L1__no_allocate: St_sem_scope_level1
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: St_relaxed_scope_global
+    global_: St_sem_scope_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: St_relaxed_scope_ss
-    shared__cluster: St_relaxed_scope_ss
-    shared__cta: St_relaxed_scope_ss
+    shared: St_sem_scope_ss
+    shared__cluster: St_sem_scope_ss
+    shared__cta: St_sem_scope_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_scope_level1:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_scope_level1:
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14575,17 +13852,17 @@ class St_relaxed_scope_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_v2
-    v4: St_relaxed_scope_level1_v4
-    v8: St_relaxed_scope_level1_v8
+    v2: St_sem_scope_level1_v2
+    v4: St_sem_scope_level1_v4
+    v8: St_sem_scope_level1_v8
 class St_L2_cache_hint_2:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14606,7 +13883,7 @@ class St_L2_cache_hint_2:
 class St_v2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14624,12 +13901,12 @@ class St_v2:
 class St_v4_2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14645,11 +13922,11 @@ class St_v4_2:
 class St_v8_2:
     def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14659,17 +13936,17 @@ class St_v8_2:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_level1_level2:
+class St_sem_scope_level1_level2:
     L2__cache_hint: St_L2_cache_hint_3
-    v4: St_v4_4
-    v8: St_v8_4
+    v4: St_sem_scope_level1_level2_v4
+    v8: St_sem_scope_level1_level2_v8
 class St_L2_cache_hint_3:
     v4: St_v4_3
     v8: St_v8_3
 class St_v4_3:
     def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
@@ -14677,31 +13954,31 @@ class St_v4_3:
 class St_v8_3:
     def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_v4_4:
+class St_sem_scope_level1_level2_v4:
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_v8_4:
+class St_sem_scope_level1_level2_v8:
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_relaxed_scope_level1_v2:
+class St_sem_scope_level1_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14716,15 +13993,15 @@ class St_relaxed_scope_level1_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_level1_v4:
+class St_sem_scope_level1_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14737,14 +14014,14 @@ class St_relaxed_scope_level1_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_relaxed_scope_level1_v8:
+class St_sem_scope_level1_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14754,25 +14031,25 @@ class St_relaxed_scope_level1_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_global:
-    L1__evict_first: St_relaxed_scope_level1
-    L1__evict_last: St_relaxed_scope_level1
-    L1__evict_normal: St_relaxed_scope_level1
-    L1__evict_unchanged: St_relaxed_scope_level1
-    L1__no_allocate: St_relaxed_scope_level1
+class St_sem_scope_global:
+    L1__evict_first: St_sem_scope_level1
+    L1__evict_last: St_sem_scope_level1
+    L1__evict_normal: St_sem_scope_level1
+    L1__evict_unchanged: St_sem_scope_level1
+    L1__no_allocate: St_sem_scope_level1
     L2__cache_hint: St_L2_cache_hint_2
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14787,14 +14064,14 @@ class St_relaxed_scope_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_scope_global_v2:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_scope_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14809,16 +14086,16 @@ class St_relaxed_scope_global_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_global_v4:
+class St_sem_scope_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -14831,15 +14108,15 @@ class St_relaxed_scope_global_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_relaxed_scope_global_v8:
+class St_sem_scope_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.vec.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+        - `st.sem.scope{.global}{.level1}{.level2}{.hint}.vec.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -14849,14 +14126,14 @@ class St_relaxed_scope_global_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class St_relaxed_scope_ss:
+class St_sem_scope_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14871,13 +14148,13 @@ class St_relaxed_scope_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_ss_v2
-    v4: St_relaxed_scope_ss_v4
-    v8: St_relaxed_scope_ss_v8
-class St_relaxed_scope_ss_v2:
+    v2: St_sem_scope_ss_v2
+    v4: St_sem_scope_ss_v4
+    v8: St_sem_scope_ss_v8
+class St_sem_scope_ss_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14892,10 +14169,10 @@ class St_relaxed_scope_ss_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_ss_v4:
+class St_sem_scope_ss_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b8 = b16
@@ -14906,68 +14183,68 @@ class St_relaxed_scope_ss_v4:
     u16 = b16
     u32 = b16
     u8 = b16
-class St_relaxed_scope_ss_v8:
+class St_sem_scope_ss_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.vec.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b8 = b16
     s16 = b16
     s8 = b16
     u16 = b16
     u8 = b16
-class St_relaxed_sys:
-    L1__evict_first: St_relaxed_sys_level1
-    L1__evict_last: St_relaxed_sys_level1
-    L1__evict_normal: St_relaxed_sys_level1
-    L1__evict_unchanged: St_relaxed_sys_level1
-    L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+class St_sem_sys:
+    L1__evict_first: St_sem_sys_level1
+    L1__evict_last: St_sem_sys_level1
+    L1__evict_normal: St_sem_sys_level1
+    L1__evict_unchanged: St_sem_sys_level1
+    L1__no_allocate: St_sem_sys_level1
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: St_relaxed_sys_global
+    global_: St_sem_sys_global
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
-    shared: St_relaxed_sys_ss
-    shared__cluster: St_relaxed_sys_ss
-    shared__cta: St_relaxed_sys_ss
+    shared: St_sem_sys_ss
+    shared__cluster: St_sem_sys_ss
+    shared__cta: St_sem_sys_ss
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_sys_level1:
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_sys_level1:
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -14982,17 +14259,17 @@ class St_relaxed_sys_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_v2
-    v4: St_relaxed_scope_level1_v4
-    v8: St_relaxed_scope_level1_v8
-class St_L2_cache_hint_4:
+    v2: St_sem_scope_level1_v2
+    v4: St_sem_scope_level1_v4
+    v8: St_sem_scope_level1_v8
+class St_sem_sys_level1_L2_cache_hint:
     def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -15010,25 +14287,25 @@ class St_L2_cache_hint_4:
     v2: St_v2
     v4: St_v4_2
     v8: St_v8_2
-class St_relaxed_sys_global:
-    L1__evict_first: St_relaxed_sys_level1
-    L1__evict_last: St_relaxed_sys_level1
-    L1__evict_normal: St_relaxed_sys_level1
-    L1__evict_unchanged: St_relaxed_sys_level1
-    L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_L2_cache_hint_4
-    L2__evict_first: St_relaxed_scope_level1_level2
-    L2__evict_last: St_relaxed_scope_level1_level2
-    L2__evict_normal: St_relaxed_scope_level1_level2
+class St_sem_sys_global:
+    L1__evict_first: St_sem_sys_level1
+    L1__evict_last: St_sem_sys_level1
+    L1__evict_normal: St_sem_sys_level1
+    L1__evict_unchanged: St_sem_sys_level1
+    L1__no_allocate: St_sem_sys_level1
+    L2__cache_hint: St_sem_sys_level1_L2_cache_hint
+    L2__evict_first: St_sem_scope_level1_level2
+    L2__evict_last: St_sem_scope_level1_level2
+    L2__evict_normal: St_sem_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -15043,17 +14320,17 @@ class St_relaxed_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_global_v2
-    v4: St_relaxed_scope_global_v4
-    v8: St_relaxed_scope_global_v8
-class St_relaxed_sys_ss:
+    v2: St_sem_scope_global_v2
+    v4: St_sem_scope_global_v4
+    v8: St_sem_scope_global_v8
+class St_sem_sys_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.sem.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -15068,580 +14345,13 @@ class St_relaxed_sys_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_ss_v2
-    v4: St_relaxed_scope_ss_v4
-    v8: St_relaxed_scope_ss_v8
-class St_release:
-    cluster: St_release_scope
-    cta: St_release_scope
-    gpu: St_release_scope
-    sys: St_release_sys
-class St_release_scope:
-    L1__evict_first: St_release_scope_level1
-    L1__evict_last: St_release_scope_level1
-    L1__evict_normal: St_release_scope_level1
-    L1__evict_unchanged: St_release_scope_level1
-    L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: St_release_scope_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: St_release_scope_ss
-    shared__cluster: St_release_scope_ss
-    shared__cta: St_release_scope_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_scope_level1:
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_level1_v2
-    v4: St_release_scope_level1_v4
-    v8: St_release_scope_level1_v8
-class St_L2_cache_hint_5:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_v2_2
-    v4: St_v4_5
-    v8: St_v8_5
-class St_v2_2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_v4_5:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_v8_5:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_level1_level2:
-    L2__cache_hint: St_L2_cache_hint_6
-    v4: St_v4_7
-    v8: St_v8_7
-class St_L2_cache_hint_6:
-    v4: St_v4_6
-    v8: St_v8_6
-class St_v4_6:
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class St_v8_6:
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class St_v4_7:
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class St_v8_7:
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class St_release_scope_level1_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_level1_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_release_scope_level1_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_global:
-    L1__evict_first: St_release_scope_level1
-    L1__evict_last: St_release_scope_level1
-    L1__evict_normal: St_release_scope_level1
-    L1__evict_unchanged: St_release_scope_level1
-    L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_L2_cache_hint_5
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_scope_global_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_global_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b16
-    f64 = b64
-    s16 = b16
-    s32 = b16
-    s64 = b64
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b64
-    u8 = b16
-class St_release_scope_global_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    b8 = b16
-    f32 = b32
-    s16 = b16
-    s32 = b32
-    s8 = b16
-    u16 = b16
-    u32 = b32
-    u8 = b16
-class St_release_scope_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_ss_v2
-    v4: St_release_scope_ss_v4
-    v8: St_release_scope_ss_v8
-class St_release_scope_ss_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-class St_release_scope_ss_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b8 = b16
-    f32 = b16
-    s16 = b16
-    s32 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u8 = b16
-class St_release_scope_ss_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b8 = b16
-    s16 = b16
-    s8 = b16
-    u16 = b16
-    u8 = b16
-class St_release_sys:
-    L1__evict_first: St_release_sys_level1
-    L1__evict_last: St_release_sys_level1
-    L1__evict_normal: St_release_sys_level1
-    L1__evict_unchanged: St_release_sys_level1
-    L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    global_: St_release_sys_global
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    shared: St_release_sys_ss
-    shared__cluster: St_release_sys_ss
-    shared__cta: St_release_sys_ss
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_sys_level1:
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_level1_v2
-    v4: St_release_scope_level1_v4
-    v8: St_release_scope_level1_v8
-class St_L2_cache_hint_7:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_v2_2
-    v4: St_v4_5
-    v8: St_v8_5
-class St_release_sys_global:
-    L1__evict_first: St_release_sys_level1
-    L1__evict_last: St_release_sys_level1
-    L1__evict_normal: St_release_sys_level1
-    L1__evict_unchanged: St_release_sys_level1
-    L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_L2_cache_hint_7
-    L2__evict_first: St_release_scope_level1_level2
-    L2__evict_last: St_release_scope_level1_level2
-    L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_global_v2
-    v4: St_release_scope_global_v4
-    v8: St_release_scope_global_v8
-class St_release_sys_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
-        """
-    def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store to memory.
-        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
-        """
-    b32 = b16
-    b64 = b16
-    b8 = b16
-    f32 = b16
-    f64 = b16
-    s16 = b16
-    s32 = b16
-    s64 = b16
-    s8 = b16
-    u16 = b16
-    u32 = b16
-    u64 = b16
-    u8 = b16
-    v2: St_release_scope_ss_v2
-    v4: St_release_scope_ss_v4
-    v8: St_release_scope_ss_v8
+    v2: St_sem_scope_ss_v2
+    v4: St_sem_scope_ss_v4
+    v8: St_sem_scope_ss_v8
 class St_volatile:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -15671,7 +14381,7 @@ class St_volatile:
 class St_volatile_global:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -15696,7 +14406,7 @@ class St_volatile_global:
 class St_volatile_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -15714,12 +14424,12 @@ class St_volatile_global_v2:
 class St_volatile_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.global}.v4.type [a], b` (PTX 8.8, sm_100 or later)
+        - `st.volatile{.global}.vec.type [a], b` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -15735,11 +14445,11 @@ class St_volatile_global_v4:
 class St_volatile_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.global}.v8.type [a], b` (PTX 8.8, sm_100 or later)
+        - `st.volatile{.global}.vec.type [a], b` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -15752,7 +14462,7 @@ class St_volatile_global_v8:
 class St_volatile_local:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
+        - `st.volatile.local.type [a], b` (PTX 9.1, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -15777,7 +14487,7 @@ class St_volatile_local:
 class St_volatile_local_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b32 = b16
     b64 = b16
@@ -15795,7 +14505,7 @@ class St_volatile_local_v2:
 class St_volatile_local_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b32 = b16
     b8 = b16
@@ -15809,7 +14519,7 @@ class St_volatile_local_v4:
 class St_volatile_local_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile.local.v8.type [a], b` (PTX 9.1, any target)
+        - `st.volatile.local.vec.type [a], b` (PTX 9.1, any target)
         """
     b8 = b16
     s16 = b16
@@ -15819,7 +14529,7 @@ class St_volatile_local_v8:
 class St_volatile_ss:
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.volatile{.ss}.type [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -15844,7 +14554,7 @@ class St_volatile_ss:
 class St_volatile_ss_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b8 = b16
@@ -15858,7 +14568,7 @@ class St_volatile_ss_v4:
 class St_volatile_ss_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
+        - `st.volatile{.ss}.vec.type [a], b` (PTX 1.0, any target)
         """
     b8 = b16
     s16 = b16
@@ -15877,8 +14587,8 @@ class St_weak:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
@@ -16839,7 +15549,10 @@ class Tanh_approx:
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
-    f32 = f16
+    def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
+        """Approximate the hyperbolic tangent.
+        - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
+        """
 class Testp:
     finite: Testp_op
     infinite: Testp_op

@@ -39,6 +39,7 @@ class Bound(Value):
     its kind does not tell, as that of an address or of a label.
     """
 
+    instruction: Instruction
     row: InstructionRow
     words: Mapping[str, str]
     operands: Mapping[str, Operand]
@@ -50,6 +51,14 @@ class Bound(Value):
     def spaces(self) -> tuple[str, ...]:
         """The state spaces that the opcode names, in its order, as it spells them: `("shared::cta", "global")`."""
         return tuple([word for word in self.words.values() if word in SPACES])
+
+    def word(self, slot: str) -> str:
+        """Return the word that fills a slot, or an empty string."""
+        return self.words.get(slot, "")
+
+    def type_of(self, operand: str) -> str:
+        """Return the type of the register in an operand, or of its first; an empty string where `types` has none."""
+        return next(iter(self.types[operand] or ()), "")
 
     def length(self, slot: str) -> int:
         """Return the number that goes with the word of a slot, as the row says it: that of a vector's elements."""
@@ -67,19 +76,29 @@ def bound(instruction: Instruction, declared: Callable[[str], str | None], addre
     if form is None:
         return None
     operands = dict(zip(form.places, instruction.operands, strict=True))
-    return Bound(form.row, form.words, operands, form.written, form.places, form.types)
+    return Bound(instruction, form.row, form.words, operands, form.written, form.places, form.types)
+
+
+@value
+class _Form(Value):
+    """What instructions of one opcode, with operands of the same shapes, have in common when they are bound."""
+
+    row: InstructionRow
+    words: Mapping[str, str]
+    written: frozenset[str]
+    places: Mapping[str, Place]
+    types: Mapping[str, tuple[str, ...] | None]
 
 
 @until_plugins_change(maxsize=1 << 14)
-def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int) -> Bound | None:
-    """Return what is bound, without the operands of any one instruction."""
+def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int) -> _Form | None:
     for pattern, words in forms_of(opcode):
         if fault_in(pattern, words, shapes, address_size) is None:
             standing = placed([place for place in pattern.places if place.stands(words)], len(shapes))
             places = {place.name: place for place in standing}
             written = frozenset(name for name, place in places.items() if place.written)
             types = {name: _types(pattern.row, words, place) for name, place in places.items()}
-            return Bound(pattern.row, words, {}, written, places, types)
+            return _Form(pattern.row, words, written, places, types)
     return None
 
 

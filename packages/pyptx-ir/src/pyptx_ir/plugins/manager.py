@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from pyptx_ir.collector import collector_paused
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
@@ -280,7 +281,7 @@ class Plugins:
         found = self._collected.get(hook)
         if found is not None:
             return found
-        with self._lock:
+        with self._lock, collector_paused(lasting=True):  # rows live as long as the process
             if hook not in self._collected:
                 self._collected[hook] = _unique(hook, self._registry().contributions(hook))
             return self._collected[hook]

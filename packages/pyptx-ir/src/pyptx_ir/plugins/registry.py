@@ -48,7 +48,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_memories": (Memory, "space"),
     "pyptx_descriptors": (DescriptorKind, "name"),
-    "pyptx_semantics": (Semantics, "opcode"),
+    "pyptx_semantics": (Semantics, "name"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),

@@ -96,15 +96,19 @@ def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[
 
 
 @until_plugins_change(maxsize=1)
-def _semantics() -> Mapping[tuple[str, ...], Semantics]:
+def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
     from pyptx_ir.plugins.manager import manager
 
-    return {tuple(row.opcode.split(".")): row for row in manager().semantics()}
+    found: dict[tuple[str, ...], tuple[Semantics, ...]] = {}
+    for row in manager().semantics():
+        words = tuple(row.opcode.split("."))
+        found[words] = (*found.get(words, ()), row)
+    return found
 
 
 @until_plugins_change(maxsize=1 << 12)
-def meaning_of(opcode: tuple[str, ...]) -> Step | Semantics | None:
-    """Return the step or the row of semantics that answers for an opcode, the one with most words, or None."""
+def meaning_of(opcode: tuple[str, ...]) -> Step | tuple[Semantics, ...] | None:
+    """Return the step or the rows of semantics that answer for an opcode, those with most words, or None."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
         words = opcode[:length]

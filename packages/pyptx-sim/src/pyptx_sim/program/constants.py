@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.operands import (
     Apply,
     Binary,
@@ -125,6 +126,22 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
             return _apply(function, inner, address_of)
         case _:
             raise ProgramError(f"{operand!r} is not a constant expression")
+
+
+def integer_constant(operand: Operand) -> int | None:
+    """Return the value of an integer, or of a constant expression of integers; None for any other operand."""
+    if shape_of(operand, _undeclared)[0] != "literal":
+        return None
+    value = evaluate(operand, _placed_nowhere)
+    return value if isinstance(value, int) else None
+
+
+def _undeclared(_name: str) -> None:
+    """Tell of no name what it stands for."""
+
+
+def _placed_nowhere(name: str, _form: Form) -> int:
+    raise ProgramError(f"{name} is no constant")
 
 
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:

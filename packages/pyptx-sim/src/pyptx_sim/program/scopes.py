@@ -157,7 +157,10 @@ class Scope:
 
     def own(self, name: str) -> Binding | None:
         """Return what `name` is bound to in this very scope, or None."""
-        return self._names.get(name) or self._in_range(name)
+        found = self._names.get(name) or self._in_range(name)
+        if found is not None:
+            self._names[name] = found  # so that a register of a range is taken apart once
+        return found
 
     def _in_range(self, name: str) -> RegisterBinding | None:
         prefix = name.rstrip("0123456789")

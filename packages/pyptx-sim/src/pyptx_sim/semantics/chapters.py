@@ -1,8 +1,4 @@
-"""What the chapters say, in one row per opcode: `add` has forms in four chapters.
-
-Where the rows of the instruction table tell all but the arithmetic, an instruction is a function. Where they do not
-(constants that are looked at, packed types, carries), the chapter's forms bind it.
-"""
+"""The rows of all chapters: `add` has forms in four of them, each with a row for its own section of the manual."""
 
 from __future__ import annotations
 
@@ -22,7 +18,6 @@ from pyptx_sim.semantics import (
     video,
     warp,
 )
-from pyptx_sim.semantics.forms import rows
 
 CHAPTERS = (
     integer,
@@ -41,8 +36,4 @@ CHAPTERS = (
     miscellaneous,
 )
 
-FORMS = tuple(form for chapter in CHAPTERS for form in chapter.FORMS)
-
-FUNCTIONS = (*integer.FUNCTIONS, *integer_bits.FUNCTIONS, *logic.FUNCTIONS)
-
-ROWS = (*rows(FORMS), *FUNCTIONS)
+ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.scalar_types import is_float
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
 from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.numerics.subnormals import flushed
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import ternary
-from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.types import dtype_of
+from pyptx_sim.semantics.operations import operation
+from pyptx_sim.types import dtype_of, packed_element
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Compare: TypeAlias = Callable[[Array, Array], Array]
-
-INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
-BITS = ("b16", "b32", "b64")
-FLOATS = ("f32", "f64")
 
 _INTEGER_OPERATORS: dict[str, Compare] = {
     "eq": np.equal,
@@ -64,32 +66,20 @@ _BOOLEAN: dict[str, Callable[[Array, Array], Array]] = {
     "xor": np.logical_xor,
 }
 
-_BIT_ORDER = ("eq", "ne")
-_SIGNED_ORDER = ("eq", "ne", "lt", "le", "gt", "ge")
-_UNSIGNED_ORDER = tuple(_INTEGER_OPERATORS)
 
-
-def _operators(kind: str) -> tuple[str, ...]:
-    if kind in BITS:
-        return _BIT_ORDER
-    if kind in INTEGERS:
-        return _UNSIGNED_ORDER if kind.startswith("u") else _SIGNED_ORDER
-    return tuple(_FLOAT_OPERATORS)
-
-
-def _comparison(match: Match, kind: str) -> Compare:
-    """Return the function that compares two sources of type `kind`; packed types give one truth value per element."""
-    operator = match["cmp"]
-    if operator not in _operators(kind):
-        raise match.refuse(f".{operator} does not compare .{kind}")
-    if kind in BITS or kind in INTEGERS:
+def _comparison(form: Bound) -> Compare:
+    """Return the function that compares two sources; packed types give one truth value per element."""
+    kind, operator, ftz = form.type_of("a"), form.word("cmp"), "ftz" in form.words
+    if kind in HALVES or kind in PACKED_HALVES:
+        packed = kind in PACKED_HALVES
+        half = PACKED_HALVES[kind] if packed else HALVES[kind]
+        return _widened(_FLOAT_OPERATORS[operator], half, packed=packed, ftz=ftz)
+    if packed_element(kind):
+        raise NoSemantics(form.instruction, f"elements of .{kind} are not compared yet")
+    if not is_float(kind):
         return _INTEGER_OPERATORS[operator]
     core = _FLOAT_OPERATORS[operator]
-    if kind in HALVES or kind in PACKED_HALVES:
-        return _widened(core, HALVES.get(kind) or PACKED_HALVES[kind], packed=kind in PACKED_HALVES, ftz="ftz" in match)
-    if "ftz" in match:
-        return lambda a, b: core(flushed(a), flushed(b))
-    return core
+    return (lambda a, b: core(flushed(a), flushed(b))) if ftz else core
 
 
 def _widened(core: Compare, half: Half, *, packed: bool, ftz: bool) -> Compare:
@@ -100,33 +90,25 @@ def _widened(core: Compare, half: Half, *, packed: bool, ftz: bool) -> Compare:
     return lambda a, b: core(value(a), value(b))
 
 
-def _check_shape(match: Match) -> bool:
-    """Tell whether a third predicate is combined; raise NoSemantics if operands and `.BoolOp` disagree."""
-    return match.expect_operands(4 if "bool" in match else 3) == 4
-
-
 # --- setp ---------------------------------------------------------------------------------------
 
 
-def _set_predicate(match: Match) -> Operation:
+def _set_predicate(form: Bound) -> Operation:
     from pyptx_ir.syntax.operands import Pair
 
-    kind = match["type"]
-    compare, combined = _comparison(match, kind), _check_shape(match)
-    sources = (kind, kind, "pred") if combined else (kind, kind)
-    combine = _BOOLEAN.get(match["bool"])
-    if not isinstance(match.operands[0], Pair) and kind not in PACKED_HALVES:
-        if combine is None:
-            return Operation(("pred",), sources, compare)
-        return ternary("pred", (kind, kind, "pred"), lambda a, b, c: combine(compare(a, b), c))
+    compare, packed = _comparison(form), form.type_of("a") in PACKED_HALVES
+    combine = _BOOLEAN.get(form.word("boolop"))
+    if not isinstance(form.operands["p"], Pair) and not packed:
+        alone = compare if combine is None else (lambda a, b, c: combine(compare(a, b), c))
+        return replace(operation(form, alone), results=("pred",))
 
     # A packed comparison with one destination compares the lower halves: so ptxas has it (HSETP2 of .H0_H0).
     def compute(a: Array, b: Array, *third: Array) -> tuple[Array, Array]:
         truth = compare(a, b)
-        first, second = (truth[..., 0], truth[..., 1]) if kind in PACKED_HALVES else (truth, ~truth)
+        first, second = (truth[..., 0], truth[..., 1]) if packed else (truth, ~truth)
         return (first, second) if combine is None else (combine(first, third[0]), combine(second, third[0]))
 
-    return Operation(("pred", "pred"), sources, compute)
+    return operation(form, compute)
 
 
 # --- set ----------------------------------------------------------------------------------------
@@ -142,11 +124,10 @@ def _true_bits(kind: str, *, packed: bool) -> Array:
     return np.array(_ONE_BITS.get(kind, every), f"<u{size}")
 
 
-def _set(match: Match) -> Operation:
-    source, target = match["stype"], match["dtype"]
-    compare, combined = _comparison(match, source), _check_shape(match)
-    combine = _BOOLEAN.get(match["bool"])
-    packed = source in PACKED_HALVES
+def _set(form: Bound) -> Operation:
+    compare = _comparison(form)
+    combine = _BOOLEAN.get(form.word("boolop"))
+    packed, target = form.type_of("a") in PACKED_HALVES, form.type_of("d")
     true, result = _true_bits(target, packed=packed), dtype_of(target)
 
     def compute(a: Array, b: Array, *third: Array) -> Array:
@@ -156,87 +137,23 @@ def _set(match: Match) -> Operation:
         bits = np.where(truth, true, true.dtype.type(0))
         return join(bits, result) if packed else bits.view(result)
 
-    return Operation((target,), (source, source, "pred") if combined else (source, source), compute)
+    return operation(form, compute)
 
 
 # --- selp, slct ---------------------------------------------------------------------------------
 
 
-def _bits(kind: str) -> str:
-    """Return the untyped type as wide as `kind`: selections copy bits."""
-    return f"b{8 * dtype_of(kind).itemsize}"
+def _select_predicate(a: Array, b: Array, c: Array) -> Array:
+    return np.where(c, a, b)
 
 
-def _select_predicate(match: Match) -> Operation:
-    match.expect_operands(4)
-    kind = _bits(match["type"])
-    return ternary(kind, (kind, kind, "pred"), lambda a, b, c: np.where(c, a, b))
+def _select_sign(a: Array, b: Array, c: Array, *, ftz: str) -> Array:
+    return np.where((flushed(c) if ftz else c) >= 0, a, b)
 
 
-def _select_sign(match: Match) -> Operation:
-    match.expect_operands(4)
-    kind, control = _bits(match["dtype"]), match["ctype"]
-    if "ftz" in match:
-        return ternary(kind, (kind, kind, control), lambda a, b, c: np.where(flushed(c) >= 0, a, b))
-    return ternary(kind, (kind, kind, control), lambda a, b, c: np.where(c >= 0, a, b))
-
-
-_COMPARISONS = tuple(_INTEGER_OPERATORS | _FLOAT_OPERATORS)
-_BOOL = tuple(_BOOLEAN)
-_PLAIN = BITS + INTEGERS + FLOATS
-
-FORMS = (
-    form("setp.cmp{.bool}.type", _set_predicate, cmp=_COMPARISONS, bool=_BOOL, type=(*_PLAIN, *HALVES, *PACKED_HALVES)),
-    form("setp.cmp{.bool}.ftz.type", _set_predicate, cmp=_COMPARISONS, bool=_BOOL, type=("f32", "f16", "f16x2")),
-    form(
-        "set.cmp{.bool}.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("u32", "s32", "f32", "f16", "bf16"),
-        stype=_PLAIN,
-    ),
-    form(
-        "set.cmp{.bool}.ftz.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("u32", "s32", "f32", "f16"),
-        stype=("f32",),
-    ),
-    form(
-        "set.cmp{.bool}{.ftz}.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("u16", "s16", "u32", "s32", "f16", "bf16", "f32"),
-        stype=("f16",),
-    ),
-    form(
-        "set.cmp{.bool}.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("u16", "s16", "u32", "s32", "f16", "bf16", "f32"),
-        stype=("bf16",),
-    ),
-    form(
-        "set.cmp{.bool}{.ftz}.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("f16x2", "u32", "s32"),
-        stype=("f16x2",),
-    ),
-    form(
-        "set.cmp{.bool}.dtype.stype",
-        _set,
-        cmp=_COMPARISONS,
-        bool=_BOOL,
-        dtype=("bf16x2", "u32", "s32"),
-        stype=("bf16x2",),
-    ),
-    form("selp.type", _select_predicate, type=(*_PLAIN, "f16", "bf16")),
-    form("slct.dtype.ctype", _select_sign, dtype=_PLAIN, ctype=("s32",)),
-    form("slct{.ftz}.dtype.ctype", _select_sign, dtype=_PLAIN, ctype=("f32",)),
+ROWS = (
+    Semantics("setp", _set_predicate),
+    Semantics("set", _set),
+    Semantics("selp", compute=_select_predicate),
+    Semantics("slct", compute=_select_sign),
 )

@@ -7,11 +7,14 @@ tables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_ir.isa.scalar_types import is_float
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.numerics import casts
 from pyptx_sim.numerics.clamping import rectified, saturated
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES
@@ -19,15 +22,14 @@ from pyptx_sim.numerics.minifloats import MINIFLOATS, Minifloat, decode, encode
 from pyptx_sim.numerics.nan import canonical
 from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.numerics.subnormals import flushed
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import binary, unary
-from pyptx_sim.semantics.forms import INTEGER_ROUNDING, ROUNDING, Match, form
-from pyptx_sim.types import dtype_of
+from pyptx_sim.semantics.operations import operation
+from pyptx_sim.types import dtype_of, packed_element
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Step: TypeAlias = Callable[[Array], Array]
-
-INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
-FLOATS = ("f16", "bf16", "f32", "f64")
+Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 
 def _chain(*steps: Step | None) -> Step:
@@ -49,103 +51,107 @@ def _widen(kind: str) -> Step | None:
     return HALVES[kind].widen if kind in HALVES else None
 
 
-def _flush(match: Match, kind: str) -> Step | None:
-    return flushed if "ftz" in match and kind == "f32" else None
+def _flush(form: Bound, kind: str) -> Step | None:
+    return flushed if "ftz" in form.words and kind == "f32" else None
 
 
-def _integers(match: Match) -> Operation:
-    match.expect_operands(2)
-    target = dtype_of(match["dtype"])
-    compute: Step = (lambda a: casts.clamped(a, target)) if "sat" in match else (lambda a: a.astype(target))
-    return Operation((match["dtype"],), (match["atype"],), compute)
+def _limit(form: Bound, kind: str) -> Step | None:
+    return (lambda values: casts.limited(values, kind)) if "satfinite" in form.words else None
 
 
-def _integer_to_float(match: Match) -> Operation:
-    match.expect_operands(2)
-    target, mode = match["dtype"], match["frnd"]
-    if "sat" not in match:
-        return unary(target, match["atype"], lambda a: casts.from_integer(a, target, mode))
+def _rectify(form: Bound) -> Step | None:
+    return rectified if "relu" in form.words else None
+
+
+def _saturate(form: Bound) -> Step | None:
+    return saturated if "sat" in form.words else None
+
+
+def _is_floating(kind: str) -> bool:
+    return is_float(kind) or kind in HALVES
+
+
+def _between_integers(form: Bound) -> Operation:
+    target = dtype_of(form.type_of("d"))
+    if "sat" in form.words:
+        return operation(form, lambda a: casts.clamped(a, target))
+    return operation(form, lambda a: a.astype(target))
+
+
+def _integer_to_float(form: Bound) -> Operation:
+    target, mode = form.type_of("d"), form.word("frnd")
+    if "sat" not in form.words:
+        return operation(form, lambda a: casts.from_integer(a, target, mode))
     # Every integer from 1 up becomes 1, and every other one 0.
-    return unary(target, match["atype"], lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
+    return operation(form, lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
-def _float_to_integer(match: Match) -> Operation:
-    match.expect_operands(2)
-    source, kind = match["atype"], match["dtype"]
-    target = dtype_of(kind)
+def _float_to_integer(form: Bound) -> Operation:
+    source, target = form.type_of("a"), dtype_of(form.type_of("d"))
     bits = 8 * target.itemsize
     # NaN: zero, unless a 64-bit type takes part; then only the top bit is set.
-    top = -(1 << (bits - 1)) if kind.startswith("s") else 1 << (bits - 1)
+    top = -(1 << (bits - 1)) if target.kind == "i" else 1 << (bits - 1)
     nan = top if source == "f64" or bits == 64 else 0
-    integral = casts.INTEGRAL[match["irnd"]]
-    compute = _chain(_widen(source), _flush(match, source), integral, lambda v: casts.to_integer(v, target, nan))
-    return Operation((kind,), (source,), compute)
+    integral = casts.INTEGRAL[form.word("irnd")]
+    return operation(
+        form, _chain(_widen(source), _flush(form, source), integral, lambda v: casts.to_integer(v, target, nan))
+    )
 
 
-def _floats(match: Match) -> Operation:
-    match.expect_operands(2)
-    source, target, mode = match["atype"], match["dtype"], match["frnd"]
-    if WIDTHS[target] < WIDTHS[source] and not mode:
-        raise match.refuse("a conversion that loses digits names a rounding")
-    if mode and source == target:
-        raise match.refuse("nothing is rounded")
-    if source == target and len(match.words) == 2:
-        return unary(target, source, lambda a: a)
-    clamp = saturated if "sat" in match else rectified if "relu" in match else None
-    limit: Step | None = (lambda v: casts.limited(v, target)) if "satfinite" in match else None
+_CHANGES = frozenset({"ftz", "sat", "relu", "satfinite"})
+
+
+def _between_floats(form: Bound) -> Operation:
+    source, target = form.type_of("a"), form.type_of("d")
+    if form.word("irnd"):
+        return _integral_float(form)
+    if source == target and _CHANGES.isdisjoint(form.words):
+        return operation(form, lambda a: a)
+    mode = form.word("frnd") or "rn"
     compute = _chain(
         _widen(source),
-        _flush(match, source),
+        _flush(form, source),
         canonical if source in HALVES else None,
-        clamp,
-        limit,
-        lambda v: casts.from_float(v, target, mode or "rn"),
-        _flush(match, target),
+        _saturate(form) or _rectify(form),
+        _limit(form, target),
+        lambda v: casts.from_float(v, target, mode),
+        _flush(form, target),
     )
-    return Operation((target,), (source,), compute)
+    return operation(form, compute)
 
 
-def _integral_float(match: Match) -> Operation:
+def _integral_float(form: Bound) -> Operation:
     """Bind the conversion of a float to an integral one of the same type."""
-    match.expect_operands(2)
-    kind = match["atype"]
-    if kind != match["dtype"]:
-        raise match.refuse("a float is rounded to an integral value only within its type")
-    clamp = saturated if "sat" in match else None
+    kind = form.type_of("a")
     compute = _chain(
         _widen(kind),
-        _flush(match, kind),
-        casts.INTEGRAL[match["irnd"]],
-        clamp,
+        _flush(form, kind),
+        casts.INTEGRAL[form.word("irnd")],
+        _saturate(form),
         lambda v: casts.from_float(v, kind, "rn"),
     )
-    return Operation((kind,), (kind,), compute)
+    return operation(form, compute)
 
 
-def _tf32(match: Match) -> Operation:
-    match.expect_operands(2)
-    mode = match["frnd"]
-    limit: Step | None = (lambda v: casts.limited(v, "tf32")) if "satfinite" in match else None
-    compute = _chain(rectified if "relu" in match else None, limit, lambda v: casts.to_tf32(v, mode))
-    return Operation(("b32",), ("f32",), compute)
+def _to_tf32(form: Bound) -> Operation:
+    mode = form.word("frnd") or "rna"
+    return operation(form, _chain(_rectify(form), _limit(form, "tf32"), lambda v: casts.to_tf32(v, mode)))
 
 
 # --- pairs --------------------------------------------------------------------------------------
 
 
-def _pair_of_halves(match: Match) -> Operation:
+def _to_pair_of_halves(form: Bound) -> Operation:
     """Bind the conversion of two f32, the first to the upper half."""
-    match.expect_operands(3)
-    target, mode = match["type"], match["frnd"]
+    target, mode = form.type_of("d"), form.word("frnd")
     half = PACKED_HALVES[target]
-    limit: Step | None = (lambda v: casts.limited(v, half.name)) if "satfinite" in match else None
-    convert = _chain(rectified if "relu" in match else None, limit, lambda v: casts.from_float(v, half.name, mode))
+    convert = _chain(_rectify(form), _limit(form, half.name), lambda v: casts.from_float(v, half.name, mode))
     register = dtype_of(target)
 
     def compute(a: Array, b: Array) -> Array:
         return join(np.stack(np.broadcast_arrays(convert(b), convert(a)), axis=-1), register)
 
-    return Operation((target,), ("f32", "f32"), compute)
+    return operation(form, compute)
 
 
 def _packed_codes(upper: Array, lower: Array, layout: Minifloat) -> Array:
@@ -155,30 +161,25 @@ def _packed_codes(upper: Array, lower: Array, layout: Minifloat) -> Array:
     return join(np.stack(np.broadcast_arrays(lower, upper), axis=-1), np.dtype("<u2"))
 
 
-def _to_minifloats(match: Match) -> Operation:
+def _to_minifloats(form: Bound) -> Operation:
     """Bind the conversion of two f32, or of a packed pair of halves, to a pair of minifloats."""
-    source, target = match["atype"], match["dtype"]
-    match.expect_operands(3 if source == "f32" else 2)
-    layout = MINIFLOATS[target.removesuffix("x2")]
-    relu = rectified if "relu" in match else None
-    convert = _chain(relu, lambda values: encode(values, layout))
+    source, layout = form.type_of("a"), MINIFLOATS[packed_element(form.type_of("d"))]
+    convert = _chain(_rectify(form), lambda values: encode(values, layout))
     if source == "f32":
-        return binary(target, ("f32", "f32"), lambda a, b: _packed_codes(convert(a), convert(b), layout))
+        return operation(form, lambda a, b: _packed_codes(convert(a), convert(b), layout))
     half = PACKED_HALVES[source]
 
     def compute(a: Array) -> Array:
         codes = convert(half.widen(split(a, half.element)))
         return _packed_codes(codes[..., 1], codes[..., 0], layout)
 
-    return Operation((target,), (source,), compute)
+    return operation(form, compute)
 
 
-def _from_minifloats(match: Match) -> Operation:
-    match.expect_operands(2)
-    source = match["atype"]
-    layout = MINIFLOATS[source.removesuffix("x2")]
-    register = dtype_of("f16x2")
-    relu = "relu" in match
+def _from_minifloats(form: Bound) -> Operation:
+    layout = MINIFLOATS[packed_element(form.type_of("a"))]
+    register = dtype_of(form.type_of("d"))
+    relu = "relu" in form.words
 
     def compute(a: Array) -> Array:
         codes = (
@@ -189,19 +190,18 @@ def _from_minifloats(match: Match) -> Operation:
             halves = np.where((halves & np.uint16(0x8000)) != 0, np.uint16(0), halves)
         return join(halves, register)
 
-    return Operation(("f16x2",), (source,), compute)
+    return operation(form, compute)
 
 
-def _from_exponents(match: Match) -> Operation:
+def _from_exponents(form: Bound) -> Operation:
     """Bind ue8m0 to bf16: the code is the exponent field, 0 stands for 2^-127 and 255 for NaN."""
-    match.expect_operands(2)
 
     def compute(a: Array) -> Array:
         codes = split(a, np.dtype("<u1")).astype(np.uint16)
         bits = np.where(codes == 0, np.uint16(0x0040), codes << np.uint16(7))
         return join(np.where(codes == 0xFF, np.uint16(0x7FFF), bits), np.dtype("<u4"))
 
-    return Operation(("bf16x2",), ("ue8m0x2",), compute)
+    return operation(form, compute)
 
 
 def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
@@ -221,38 +221,35 @@ def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
     return codes.astype(np.uint8)
 
 
-def _to_exponents(match: Match) -> Operation:
+def _to_exponents(form: Bound) -> Operation:
     """Bind the conversion of two f32, or of a packed pair of bf16, to ue8m0."""
-    source = match["atype"]
-    match.expect_operands(3 if source == "f32" else 2)
-    up, satfinite = match["frnd"] == "rp", "satfinite" in match
+    up, satfinite = form.word("frnd3") == "rp", "satfinite" in form.words
 
     def joined(lower: Array, upper: Array) -> Array:
         codes = [_exponent_codes(values, up=up, satfinite=satfinite) for values in np.broadcast_arrays(lower, upper)]
         return join(np.stack(codes, axis=-1), np.dtype("<u2"))
 
-    if source == "f32":
-        return binary("ue8m0x2", ("f32", "f32"), lambda a, b: joined(b, a))
-    half = PACKED_HALVES[source]
+    if form.type_of("a") == "f32":
+        return operation(form, lambda a, b: joined(b, a))
+    half = PACKED_HALVES[form.type_of("a")]
 
     def compute(a: Array) -> Array:
         values = half.widen(split(a, half.element))
         return joined(values[..., 0], values[..., 1])
 
-    return Operation(("ue8m0x2",), (source,), compute)
+    return operation(form, compute)
 
 
 # --- cvt.pack -----------------------------------------------------------------------------------
 
 
-def _pack(match: Match) -> Operation:
+def _pack(form: Bound) -> Operation:
     """Bind cvt.pack: `a` above `b`, and above both the lower bits of `c`."""
-    kind = match["type"]
+    kind = form.word("dtype")
     size = int(kind[1:])
     low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if kind.startswith("s") else (0, (1 << size) - 1)
     field = np.uint32((1 << size) - 1)
     shift, both = np.uint32(size), np.uint32(2 * size)
-    match.expect_operands(3 if size == 16 else 4)
 
     def convert(values: Array) -> Array:
         return np.clip(values, np.int32(low), np.int32(high)).view(np.uint32) & field
@@ -261,33 +258,47 @@ def _pack(match: Match) -> Operation:
         pair = (convert(a) << shift) | convert(b)
         return pair | (rest[0] << both) if rest else pair
 
-    return Operation(("b32",), ("s32", "s32") if size == 16 else ("s32", "s32", "b32"), compute)
+    return operation(form, compute)
 
 
-_PAIRS = ("e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2")
-_SMALL = ("u2", "s2", "u4", "s4", "u8", "s8")
-_TWO_ROUNDINGS = ("rn", "rz")
+# --- which of them ------------------------------------------------------------------------------
 
-FORMS = (
-    form("cvt{.sat}.dtype.atype", _integers, dtype=INTEGERS, atype=INTEGERS),
-    form("cvt.frnd{.ftz}{.sat}.dtype.atype", _integer_to_float, frnd=ROUNDING, dtype=FLOATS, atype=INTEGERS),
-    form("cvt.irnd{.ftz}{.sat}.dtype.atype", _float_to_integer, irnd=INTEGER_ROUNDING, dtype=INTEGERS, atype=FLOATS),
-    form("cvt{.frnd}{.ftz}{.sat}.dtype.atype", _floats, frnd=ROUNDING, dtype=FLOATS, atype=FLOATS),
-    form(
-        "cvt.frnd{.relu}{.satfinite}.dtype.atype",
-        _floats,
-        frnd=_TWO_ROUNDINGS,
-        dtype=("f16", "bf16"),
-        atype=("f32",),
-    ),
-    form("cvt.irnd{.ftz}{.sat}.dtype.atype", _integral_float, irnd=INTEGER_ROUNDING, dtype=FLOATS, atype=FLOATS),
-    form("cvt.frnd{.satfinite}.tf32.f32", _tf32, frnd=("rna",)),
-    form("cvt.frnd{.relu}{.satfinite}.tf32.f32", _tf32, frnd=_TWO_ROUNDINGS),
-    form("cvt.frnd{.relu}{.satfinite}.type.f32", _pair_of_halves, frnd=_TWO_ROUNDINGS, type=PACKED_HALVES),
-    form("cvt.rn.satfinite{.relu}.dtype.atype", _to_minifloats, dtype=_PAIRS, atype=("f32", "f16x2", "bf16x2")),
-    form("cvt.rn{.relu}.f16x2.atype", _from_minifloats, atype=_PAIRS),
-    form("cvt.rn.bf16x2.ue8m0x2", _from_exponents),
-    form("cvt.frnd{.satfinite}.ue8m0x2.atype", _to_exponents, frnd=("rz", "rp"), atype=("f32", "bf16x2")),
-    form("cvt+pack.sat.type.s32", _pack, type=("u16", "s16")),
-    form("cvt+pack.sat.type.s32.b32", _pack, type=_SMALL),
+
+def _convert(form: Bound) -> Operation:
+    source, target = form.type_of("a"), form.type_of("d")
+    between = _between_scalars(source, target) or _with_packed(source, target)
+    if between is None or not form.words.keys().isdisjoint(_NOT_SIMULATED) or form.word("frnd2") == "rz":
+        raise NoSemantics(form.instruction)
+    return between(form)
+
+
+# Stochastic rounding, scales, results without negative zeros, and fixed point.
+_NOT_SIMULATED = frozenset({"rs", "scaled", "pzo", "s2f6x2"})
+
+
+def _between_scalars(source: str, target: str) -> Bind | None:
+    if packed_element(source) or packed_element(target):
+        return None
+    if target == "tf32":
+        return _to_tf32
+    if _is_floating(source):
+        return _between_floats if _is_floating(target) else _float_to_integer
+    return _integer_to_float if _is_floating(target) else _between_integers
+
+
+def _with_packed(source: str, target: str) -> Bind | None:
+    if target == "ue8m0x2":
+        return _to_exponents
+    if source == "ue8m0x2":
+        return _from_exponents
+    if target in PACKED_HALVES and source == "f32":
+        return _to_pair_of_halves
+    if packed_element(target) in MINIFLOATS:
+        return _to_minifloats
+    return _from_minifloats if packed_element(source) in MINIFLOATS and target == "f16x2" else None
+
+
+ROWS = (
+    Semantics("cvt", _convert),
+    Semantics("cvt.pack", _pack),
 )

@@ -1,4 +1,4 @@
-"""Moves within registers. Manual: "Data Movement and Conversion Instructions", mov (9.7.9.3) and prmt (9.7.9.7)."""
+"""Moves of bytes within registers. Manual: "Data Movement and Conversion Instructions", prmt (9.7.9.7)."""
 
 from __future__ import annotations
 
@@ -7,74 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
 from pyptx_sim.numerics.packed import join, split
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import ternary, unary
-from pyptx_sim.semantics.forms import Match, form
-from pyptx_sim.types import bits_dtype
+from pyptx_sim.semantics.operations import constant, operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_ir.syntax.operands import Operand
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Operation
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
-
-
-def _move(match: Match) -> Operation:
-    from pyptx_ir.syntax.operands import Vector
-
-    match.expect_operands(2)
-    destination, source = match.operands
-    kind = match["type"]
-    if isinstance(source, Vector):
-        if isinstance(destination, Vector):
-            raise match.refuse("it packs or unpacks, one side must be a scalar")
-        return _pack(match, kind, source.elements)
-    if isinstance(destination, Vector):
-        return _unpack(match, kind, destination.elements)
-    return unary(kind, kind, lambda a: a)
-
-
-def _element(match: Match, kind: str, elements: tuple[Operand, ...]) -> str:
-    """Return the type of one element of a vector that fills `kind`."""
-    bits = int(kind[1:]) if kind[1:].isdigit() else 0
-    if len(elements) not in {2, 4, 8} or bits // len(elements) not in {8, 16, 32, 64}:
-        raise match.refuse(f"{len(elements)} elements do not make up a .{kind}")
-    return f"b{bits // len(elements)}"
-
-
-def _pack(match: Match, kind: str, elements: tuple[Operand, ...]) -> Operation:
-    element = _element(match, kind, elements)
-    register = bits_dtype(int(kind[1:]) // 8)
-
-    def compute(*sources: Array) -> Array:
-        parts = np.stack(np.broadcast_arrays(*sources), axis=-1)
-        return join(parts, register)
-
-    if (element, kind) == ("b32", "b64"):
-        return Operation((kind,), (element,) * 2, _pair_up)
-    return Operation((kind,), (element,) * len(elements), compute)
-
-
-def _pair_up(low: Array, high: Array) -> Array:
-    """Return `low | high << 32`: address arithmetic does this often."""
-    return (high.astype(_U64) << np.uint64(32)) | low
-
-
-def _unpack(match: Match, kind: str, elements: tuple[Operand, ...]) -> Operation:
-    element = _element(match, kind, elements)
-    dtype = bits_dtype(int(element[1:]) // 8)
-    count = len(elements)
-
-    def compute(source: Array) -> tuple[Array, ...]:
-        parts = split(source, dtype)
-        return tuple(parts[..., index] for index in range(count))
-
-    return Operation((element,) * count, (kind,), compute)
-
-
-# --- prmt ---------------------------------------------------------------------------------------
 
 # Mode -> for each value of c[1:0], the selectors as one number, lowest byte in the lowest digit.
 _MODES: dict[str, tuple[int, int, int, int]] = {
@@ -104,23 +47,22 @@ def _permutation(selector: int) -> Callable[[Array, Array], Array]:
     return compute
 
 
-def _permute(match: Match) -> Operation:
-    match.expect_operands(4)
-    selectors = np.array(_MODES[match["mode"]], _U32) if "mode" in match else None
-    known = match.immediate(3)
+def _permute(form: Bound) -> Operation:
+    selectors = np.array(_MODES[form.word("mode")], _U32) if form.word("mode") else None
+    known = constant(form, "c")
     if known is not None:
         fixed = _permutation(known & 0xFFFF if selectors is None else int(selectors[known & 3]))
-        return ternary("b32", ("b32", "b32", "b32"), lambda a, b, _selector: fixed(a, b))
+        return operation(form, fixed, unread=("c",))
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         selector = c if selectors is None else selectors[c & np.uint32(3)]
         return _permuted(a, b, selector)
 
-    return Operation(("b32",), ("b32",) * 3, compute)
+    return operation(form, compute)
 
 
 def _permuted(a: Array, b: Array, selector: Array) -> Array:
-    pair = _pair_up(a, b)
+    pair = (b.astype(_U64) << np.uint64(32)) | a
     result = np.zeros((1, 1), _U32)
     for place in range(4):
         digit = (selector >> np.uint32(4 * place)) & np.uint32(0xF)
@@ -130,9 +72,4 @@ def _permuted(a: Array, b: Array, selector: Array) -> Array:
     return result
 
 
-_TYPES = ("pred", "b16", "b32", "b64", "b128", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "bf16", "f32", "f64")
-
-FORMS = (
-    form("mov.type", _move, type=_TYPES),
-    form("prmt.b32{.mode}", _permute, mode=_MODES),
-)
+ROWS = (Semantics("prmt", _permute),)

@@ -9,17 +9,21 @@ was borrowed. The manual calls it a borrow, which is the same within a chain of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.numerics.integers import multiply_high
+from pyptx_ir.plugins.rows import Semantics
 from pyptx_sim.operation import Array, Compute, Operation
-from pyptx_sim.semantics.forms import Match, form
+from pyptx_sim.numerics.integers import multiply_high
+from pyptx_sim.semantics.operations import operation
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Step: TypeAlias = Callable[..., tuple[Array, Array]]
-
-TYPES = ("u32", "s32", "u64", "s64")
+"""From the operands, and the carry if it is read, to the result and the new flag."""
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -40,40 +44,37 @@ def _difference_with_carry(a: Array, b: Array, carry: Array) -> tuple[Array, Arr
     return _sum_with_carry(a, ~b, carry)
 
 
-# (name of the operation, whether the flag is read) -> the sum or difference and the new flag.
-_STEPS: dict[tuple[str, bool], Step] = {
-    ("add", False): _sum,
-    ("add", True): _sum_with_carry,
-    ("sub", False): _difference,
-    ("sub", True): _difference_with_carry,
-}
+def _bind(form: Bound, step: Step, *, reads: bool) -> Operation:
+    writes = "cc" in form.words
+    compute: Compute = step if writes else (lambda *sources: step(*sources)[0])
+    plain = operation(form, compute)
+    unsigned = f"u{form.type_of('d')[1:]}"
+    return replace(
+        plain,
+        results=(unsigned,),
+        sources=(unsigned,) * len(plain.sources),
+        reads_carry=reads,
+        writes_carry=writes,
+    )
 
 
-def _bind(match: Match) -> Operation:
-    opcode = match.instruction.opcode[0]
-    product = opcode.startswith("mad")
-    reads, writes = opcode.endswith("c"), "cc" in match
-    step = _STEPS["add" if product else opcode[:3], reads]
-    unsigned = f"u{match['type'][1:]}"
-    match.expect_operands(4 if product else 3)
-    high = match["mode"] == "hi"
-
-    def multiplied(a: Array, b: Array, *rest: Array) -> tuple[Array, Array]:
-        return step(multiply_high(a, b) if high else np.multiply(a, b), *rest)
-
-    full = multiplied if product else step
-    compute: Compute = full if writes else (lambda *sources: full(*sources)[0])
-    sources = (unsigned,) * (3 if product else 2)
-    return Operation((unsigned,), sources, compute, reads_carry=reads, writes_carry=writes)
+def _adding(step: Step, *, reads: bool) -> Callable[[Bound], Operation]:
+    return lambda form: _bind(form, step, reads=reads)
 
 
-_MODES = ("lo", "hi")
+def _multiplying(step: Step, *, reads: bool) -> Callable[[Bound], Operation]:
+    def bind(form: Bound) -> Operation:
+        product = multiply_high if form.word("mode") == "hi" else np.multiply
+        return _bind(form, lambda a, b, *rest: step(product(a, b), *rest), reads=reads)
 
-FORMS = (
-    form("add.cc.type", _bind, type=TYPES),
-    form("addc{.cc}.type", _bind, type=TYPES),
-    form("sub.cc.type", _bind, type=TYPES),
-    form("subc{.cc}.type", _bind, type=TYPES),
-    form("mad.mode.cc.type", _bind, mode=_MODES, type=TYPES),
-    form("madc.mode{.cc}.type", _bind, mode=_MODES, type=TYPES),
+    return bind
+
+
+ROWS = (
+    Semantics("add", _adding(_sum, reads=False), manual="add.cc"),
+    Semantics("addc", _adding(_sum_with_carry, reads=True)),
+    Semantics("sub", _adding(_difference, reads=False), manual="sub.cc"),
+    Semantics("subc", _adding(_difference_with_carry, reads=True)),
+    Semantics("mad", _multiplying(_sum, reads=False), manual="mad.cc"),
+    Semantics("madc", _multiplying(_sum_with_carry, reads=True)),
 )

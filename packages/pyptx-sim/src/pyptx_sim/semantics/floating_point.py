@@ -7,10 +7,12 @@ as additions; `copysign` touches the sign bit only. Double precision keeps paylo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics import approximate
 from pyptx_sim.numerics.clamping import saturated
 from pyptx_sim.numerics.double import double
@@ -19,11 +21,14 @@ from pyptx_sim.numerics.nan import canonical
 from pyptx_sim.numerics.packed import elementwise
 from pyptx_sim.numerics.single import reciprocal, single, single_flushed
 from pyptx_sim.numerics.subnormals import flushed
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import Unary, binary
-from pyptx_sim.semantics.forms import ROUNDING, Bind, Match, form
+from pyptx_sim.semantics.operations import operation
+from pyptx_sim.types import packed_element
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Core: TypeAlias = Callable[..., Array]
+Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _F32, _U64 = np.dtype(np.float32), np.dtype(np.uint64)
 
@@ -34,71 +39,68 @@ def finished(core: Core, *, sat: bool = False) -> Core:
     return lambda *sources: last(core(*sources))
 
 
-def _flushing(core: Core, *, ftz: bool) -> Core:
-    """Return float32 `core` with canonical NaNs, and with inputs and results flushed if asked."""
-    if not ftz:
-        return finished(core)
-    return lambda *sources: canonical(flushed(core(*map(flushed, sources))))
+def _lanewise(form: Bound, core: Core) -> Operation:
+    """Return the operation of `core`: of float32 with canonical NaNs, and with inputs and results flushed if asked."""
+    if form.type_of("a") == "f64":
+        return operation(form, core)
+    if "ftz" not in form.words:
+        return operation(form, finished(core))
+    return operation(form, lambda *sources: canonical(flushed(core(*map(flushed, sources)))))
 
 
-def _arithmetic(operation: str, arity: int) -> Bind:
+def _each(core: Core) -> Bind:
+    return lambda form: _lanewise(form, core)
+
+
+def _arithmetic(name: str) -> Bind:
     """Bind an IEEE operation in the rounding mode that the instruction names, or to nearest."""
 
-    def bind(match: Match) -> Operation:
-        match.expect_operands(arity + 1)
-        kind, mode = match["type"], match["rnd"] or "rn"
-        if kind == "f64":
-            return Operation(("f64",), ("f64",) * arity, double(operation, mode))
-        rounded = single_flushed(operation, mode) if "ftz" in match else single(operation, mode)
-        core = finished(rounded, sat="sat" in match)
-        if kind == "f32x2":
-            core = elementwise(core, _F32, _U64)
-        return Operation((kind,), (kind,) * arity, core)
+    def bind(form: Bound) -> Operation:
+        mode = form.word("rnd") or "rn"
+        if form.type_of("d") == "f64":
+            return operation(form, double(name, mode))
+        rounded = single_flushed(name, mode) if "ftz" in form.words else single(name, mode)
+        core = finished(rounded, sat="sat" in form.words)
+        return operation(form, elementwise(core, _F32, _U64) if packed_element(form.type_of("d")) else core)
 
     return bind
 
 
-def _approximate(core: Core, arity: int = 1) -> Bind:
-    def bind(match: Match) -> Operation:
-        match.expect_operands(arity + 1)
-        return Operation(("f32",), ("f32",) * arity, _flushing(core, ftz="ftz" in match))
+def _or_approximate(name: str, single_core: Core, double_core: Core | None = None) -> Bind:
+    """Bind an IEEE operation where the instruction names a rounding mode, else an approximation of the type."""
+    rounded = _arithmetic(name)
+
+    def bind(form: Bound) -> Operation:
+        if form.word("rnd"):
+            return rounded(form)
+        return _lanewise(form, double_core if double_core and form.type_of("d") == "f64" else single_core)
 
     return bind
 
 
-def _double(core: Core) -> Bind:
-    def bind(match: Match) -> Operation:
-        match.expect_operands(2)
-        return Operation(("f64",), ("f64",), core)
-
-    return bind
+def _divide(form: Bound) -> Operation:
+    if form.word("rnd"):
+        return _arithmetic("div")(form)
+    return _lanewise(form, np.divide if "full" in form.words else approximate.divide)
 
 
-def _extreme(match: Match) -> Operation:
+def _reciprocal_root(form: Bound) -> Operation:
+    if form.type_of("d") == "f64" and "ftz" in form.words:
+        return operation(form, approximate.rsqrt_high)
+    return _lanewise(form, approximate.rsqrt)
+
+
+def _extreme(*, largest: bool) -> Bind:
     """Bind min or max of two or three values."""
-    kind = match["type"]
-    arity = match.expect_operands(*((3,) if kind == "f64" or "xorsign" in match else (3, 4))) - 1
-    if arity == 2 and ("abs" in match) != ("xorsign" in match):
-        raise match.refuse(".xorsign and .abs of two inputs go together")
-    core = Extreme(match.instruction.opcode[0] == "max", "NaN" in match, "abs" in match, "xorsign" in match)
-    return Operation((kind,), (kind,) * arity, core if kind == "f64" else _flushing(core, ftz="ftz" in match))
 
-
-def _sign(core: Core) -> Bind:
-    """Bind neg or abs."""
-
-    def bind(match: Match) -> Operation:
-        match.expect_operands(2)
-        kind = match["type"]
-        return Operation((kind,), (kind,), core if kind == "f64" else _flushing(core, ftz="ftz" in match))
+    def bind(form: Bound) -> Operation:
+        return _lanewise(form, Extreme(largest, "NaN" in form.words, "abs" in form.words, "xorsign" in form.words))
 
     return bind
 
 
-def _copy_sign(match: Match) -> Operation:
-    match.expect_operands(3)
-    kind = match["type"]
-    return binary(kind, (kind, kind), lambda a, b: np.copysign(b, a))
+def _copy_sign(a: Array, b: Array) -> Array:
+    return np.copysign(b, a)
 
 
 def _is_subnormal(a: Array) -> Array:
@@ -106,7 +108,7 @@ def _is_subnormal(a: Array) -> Array:
     return result
 
 
-_CLASSES: dict[str, Unary] = {
+_TESTS: dict[str, Core] = {
     "finite": np.isfinite,
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),
@@ -116,58 +118,29 @@ _CLASSES: dict[str, Unary] = {
 }
 
 
-def _test(match: Match) -> Operation:
-    match.expect_operands(2)
-    return Operation(("pred",), (match["type"],), _CLASSES[match["class"]])
+def _test(form: Bound) -> Operation:
+    return operation(form, _TESTS[form.word("op")])
 
 
-_SINGLE = ("f32",)
-_PAIR = ("f32x2",)
-_DOUBLE = ("f64",)
-_EITHER = ("f32", "f64")
-
-FORMS = (
-    form("testp.class.type", _test, **{"class": _CLASSES}, type=_EITHER),
-    form("copysign.type", _copy_sign, type=_EITHER),
-    form("add{.rnd}{.ftz}{.sat}.type", _arithmetic("add", 2), rnd=ROUNDING, type=_SINGLE),
-    form("add{.rnd}{.ftz}.type", _arithmetic("add", 2), rnd=ROUNDING, type=_PAIR),
-    form("add{.rnd}.type", _arithmetic("add", 2), rnd=ROUNDING, type=_DOUBLE),
-    form("sub{.rnd}{.ftz}{.sat}.type", _arithmetic("sub", 2), rnd=ROUNDING, type=_SINGLE),
-    form("sub{.rnd}{.ftz}.type", _arithmetic("sub", 2), rnd=ROUNDING, type=_PAIR),
-    form("sub{.rnd}.type", _arithmetic("sub", 2), rnd=ROUNDING, type=_DOUBLE),
-    form("mul{.rnd}{.ftz}{.sat}.type", _arithmetic("mul", 2), rnd=ROUNDING, type=_SINGLE),
-    form("mul{.rnd}{.ftz}.type", _arithmetic("mul", 2), rnd=ROUNDING, type=_PAIR),
-    form("mul{.rnd}.type", _arithmetic("mul", 2), rnd=ROUNDING, type=_DOUBLE),
-    form("fma.rnd{.ftz}{.sat}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_SINGLE),
-    form("fma.rnd{.ftz}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_PAIR),
-    form("fma.rnd.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_DOUBLE),
-    form("mad{.rnd}{.ftz}{.sat}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_SINGLE),
-    form("mad{.rnd}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_DOUBLE),
-    form("div.rnd{.ftz}.type", _arithmetic("div", 2), rnd=ROUNDING, type=_SINGLE),
-    form("div.rnd.type", _arithmetic("div", 2), rnd=ROUNDING, type=_DOUBLE),
-    form("div.approx{.ftz}.f32", _approximate(approximate.divide, 2)),
-    form("div.full{.ftz}.f32", _approximate(np.divide, 2)),
-    form("rcp.rnd{.ftz}.type", _arithmetic("rcp", 1), rnd=ROUNDING, type=_SINGLE),
-    form("rcp.rnd.type", _arithmetic("rcp", 1), rnd=ROUNDING, type=_DOUBLE),
-    form("rcp.approx{.ftz}.f32", _approximate(reciprocal)),
-    form("rcp.approx.ftz.f64", _double(approximate.reciprocal_high)),
-    form("sqrt.rnd{.ftz}.type", _arithmetic("sqrt", 1), rnd=ROUNDING, type=_SINGLE),
-    form("sqrt.rnd.type", _arithmetic("sqrt", 1), rnd=ROUNDING, type=_DOUBLE),
-    form("sqrt.approx{.ftz}.f32", _approximate(np.sqrt)),
-    form("rsqrt.approx{.ftz}.f32", _approximate(approximate.rsqrt)),
-    form("rsqrt.approx.f64", _double(approximate.rsqrt)),
-    form("rsqrt.approx.ftz.f64", _double(approximate.rsqrt_high)),
-    form("sin.approx{.ftz}.f32", _approximate(np.sin)),
-    form("cos.approx{.ftz}.f32", _approximate(np.cos)),
-    form("lg2.approx{.ftz}.f32", _approximate(approximate.log2)),
-    form("ex2.approx{.ftz}.f32", _approximate(approximate.exp2)),
-    form("tanh.approx.f32", _approximate(approximate.tanh)),
-    form("min{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_SINGLE),
-    form("min.type", _extreme, type=_DOUBLE),
-    form("max{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_SINGLE),
-    form("max.type", _extreme, type=_DOUBLE),
-    form("neg{.ftz}.type", _sign(np.negative), type=_SINGLE),
-    form("neg.type", _sign(np.negative), type=_DOUBLE),
-    form("abs{.ftz}.type", _sign(np.abs), type=_SINGLE),
-    form("abs.type", _sign(np.abs), type=_DOUBLE),
+ROWS = (
+    Semantics("testp", _test),
+    Semantics("copysign", compute=_copy_sign),
+    Semantics("add", _arithmetic("add"), manual="add (floating point)"),
+    Semantics("sub", _arithmetic("sub"), manual="sub (floating point)"),
+    Semantics("mul", _arithmetic("mul"), manual="mul (floating point)"),
+    Semantics("mad", _arithmetic("fma"), manual="mad (floating point)"),
+    Semantics("fma", _arithmetic("fma"), manual="fma"),
+    Semantics("div", _divide, manual="div (floating point)"),
+    Semantics("rcp", _or_approximate("rcp", reciprocal, approximate.reciprocal_high)),
+    Semantics("sqrt", _or_approximate("sqrt", np.sqrt)),
+    Semantics("rsqrt", _reciprocal_root),
+    Semantics("sin", _each(np.sin)),
+    Semantics("cos", _each(np.cos)),
+    Semantics("lg2", _each(approximate.log2)),
+    Semantics("ex2", _each(approximate.exp2), manual="ex2"),
+    Semantics("tanh", _each(approximate.tanh), manual="tanh"),
+    Semantics("min", _extreme(largest=False), manual="min (floating point)"),
+    Semantics("max", _extreme(largest=True), manual="max (floating point)"),
+    Semantics("neg", _each(np.negative), manual="neg (floating point)"),
+    Semantics("abs", _each(np.abs), manual="abs (floating point)"),
 )

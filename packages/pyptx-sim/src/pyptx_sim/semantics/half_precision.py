@@ -7,10 +7,12 @@ NaN results are canonical, those of `neg` and `abs` too: the hardware executes t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics import approximate
 from pyptx_sim.numerics.clamping import rectified, saturated
 from pyptx_sim.numerics.extremes import Extreme
@@ -19,10 +21,13 @@ from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.numerics.packed import elementwise
 from pyptx_sim.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
 from pyptx_sim.numerics.subnormals import has_subnormal
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.forms import Bind, Match, form
+from pyptx_sim.semantics.operations import operation
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Core: TypeAlias = Callable[..., Array]
+Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _REGISTER = np.dtype("<u4")
 
@@ -52,16 +57,15 @@ def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
     return result
 
 
-def _half(match: Match) -> Half:
-    kind = match["type"]
+def _half(form: Bound) -> Half:
+    kind = form.type_of("d")
     return HALVES.get(kind) or PACKED_HALVES[kind]
 
 
-def _operation(match: Match, core: Core, arity: int) -> Operation:
-    """Bind `core`, a function of widened values, with the modifiers of `match`."""
-    match.expect_operands(arity + 1)
-    half, kind, ftz = _half(match), match["type"], "ftz" in match
-    clamp = saturated if "sat" in match else rectified if "relu" in match else None
+def _lanewise(form: Bound, core: Core) -> Operation:
+    """Return the operation of `core`, a function of widened values, with the modifiers of the form."""
+    half, ftz = _half(form), "ftz" in form.words
+    clamp = saturated if "sat" in form.words else rectified if "relu" in form.words else None
 
     def compute(*sources: Array) -> Array:
         values = core(*(half.widen(half.flush(source) if ftz else source) for source in sources))
@@ -69,9 +73,9 @@ def _operation(match: Match, core: Core, arity: int) -> Operation:
         result = half.narrow(values)
         return half.flushed_result(result, values) if ftz else result
 
-    element = _zero_out_of_bounds(compute) if "oob" in match else compute
-    function = elementwise(element, half.element, _REGISTER) if kind in PACKED_HALVES else element
-    return Operation((kind,), (kind,) * arity, function)
+    element = _zero_out_of_bounds(compute) if "oob" in form.words else compute
+    packed = form.type_of("d") in PACKED_HALVES
+    return operation(form, elementwise(element, half.element, _REGISTER) if packed else element)
 
 
 def _zero_out_of_bounds(fused: Core) -> Core:
@@ -85,45 +89,34 @@ def _zero_out_of_bounds(fused: Core) -> Core:
     return compute
 
 
-def _plain(core: Core, arity: int) -> Bind:
-    return lambda match: _operation(match, core, arity)
+def _each(core: Core) -> Bind:
+    return lambda form: _lanewise(form, core)
 
 
-def _fused(match: Match) -> Operation:
-    return _operation(match, _fma_bf16 if _half(match).name == "bf16" else _fma_f16, 3)
+def _fused(form: Bound) -> Operation:
+    return _lanewise(form, _fma_bf16 if _half(form).name == "bf16" else _fma_f16)
 
 
-def _extreme(match: Match) -> Operation:
-    core = Extreme(match.instruction.opcode[0] == "max", "NaN" in match, "abs" in match, "xorsign" in match)
-    if ("abs" in match) != ("xorsign" in match):
-        raise match.refuse(".xorsign and .abs go together")
-    return _operation(match, core, 2)
+def _extreme(*, largest: bool) -> Bind:
+    def bind(form: Bound) -> Operation:
+        return _lanewise(form, Extreme(largest, "NaN" in form.words, "abs" in form.words, "xorsign" in form.words))
+
+    return bind
 
 
-_F16 = ("f16", "f16x2")
-_BF16 = ("bf16", "bf16x2")
-_RN = ("rn",)
+def _row(opcode: str, bind: Bind) -> Semantics:
+    return Semantics(opcode, bind, manual=f"{opcode} (half precision)")
 
-FORMS = (
-    form("add{.rnd}{.ftz}{.sat}.type", _plain(np.add, 2), rnd=_RN, type=_F16),
-    form("add{.rnd}.type", _plain(np.add, 2), rnd=_RN, type=_BF16),
-    form("sub{.rnd}{.ftz}{.sat}.type", _plain(np.subtract, 2), rnd=_RN, type=_F16),
-    form("sub{.rnd}.type", _plain(np.subtract, 2), rnd=_RN, type=_BF16),
-    form("mul{.rnd}{.ftz}{.sat}.type", _plain(_multiply, 2), rnd=_RN, type=_F16),
-    form("mul{.rnd}.type", _plain(_multiply, 2), rnd=_RN, type=_BF16),
-    form("fma.rnd{.ftz}{.sat}.type", _fused, rnd=_RN, type=_F16),
-    form("fma.rnd{.ftz}.relu.type", _fused, rnd=_RN, type=_F16),
-    form("fma.rnd{.relu}.type", _fused, rnd=_RN, type=_BF16),
-    form("fma.rnd.oob{.relu}.type", _fused, rnd=_RN, type=(*_F16, *_BF16)),
-    form("neg{.ftz}.type", _plain(np.negative, 1), type=_F16),
-    form("neg.type", _plain(np.negative, 1), type=_BF16),
-    form("abs{.ftz}.type", _plain(np.abs, 1), type=_F16),
-    form("abs.type", _plain(np.abs, 1), type=_BF16),
-    form("min{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_F16),
-    form("min{.NaN}{.xorsign}{.abs}.type", _extreme, type=_BF16),
-    form("max{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_F16),
-    form("max{.NaN}{.xorsign}{.abs}.type", _extreme, type=_BF16),
-    form("tanh.approx.type", _plain(approximate.tanh, 1), type=(*_F16, *_BF16)),
-    form("ex2.approx.type", _plain(approximate.exp2, 1), type=_F16),
-    form("ex2.approx.ftz.type", _plain(approximate.exp2, 1), type=_BF16),
+
+ROWS = (
+    _row("add", _each(np.add)),
+    _row("sub", _each(np.subtract)),
+    _row("mul", _each(_multiply)),
+    _row("fma", _fused),
+    _row("neg", _each(np.negative)),
+    _row("abs", _each(np.abs)),
+    _row("min", _extreme(largest=False)),
+    _row("max", _extreme(largest=True)),
+    _row("tanh", _each(approximate.tanh)),
+    _row("ex2", _each(approximate.exp2)),
 )

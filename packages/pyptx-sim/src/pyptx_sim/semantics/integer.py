@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics.integers import divide, double_width, multiply_high, remainder
 from pyptx_sim.numerics.packed import elementwise, split
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import Binary, binary, ternary
-from pyptx_sim.semantics.forms import Bind, Match, form
-from pyptx_sim.types import DType, dtype_of
+from pyptx_sim.semantics.operations import operation
+from pyptx_sim.types import dtype_of, packed_element
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 Core: TypeAlias = Callable[..., Array]
+Binary: TypeAlias = Callable[[Array, Array], Array]
 
-SIGNED = ("s16", "s32", "s64")
-UNSIGNED = ("u16", "u32", "u64")
-INTEGERS = UNSIGNED + SIGNED
-NARROW = ("u16", "u32", "s16", "s32")
-WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
-
-# Packed integer types and their elements.
-PACKED: dict[str, DType] = {
-    "u16x2": np.dtype("<u2"),
-    "s16x2": np.dtype("<i2"),
-    "u8x4": np.dtype("<u1"),
-    "s8x4": np.dtype("<i1"),
-}
 _REGISTER = np.dtype("<u4")
 
 
-def _operation(match: Match, core: Core, arity: int) -> Operation:
-    """Bind `core` over `.type`; packed types go element by element."""
-    match.expect_operands(arity + 1)
-    kind = match["type"]
-    if kind in PACKED:
-        core = elementwise(core, PACKED[kind], _REGISTER)
-    return Operation((kind,), (kind,) * arity, core)
+def _by_element(form: Bound, core: Core) -> Operation:
+    """Return the operation of `core`; packed types go element by element."""
+    element = packed_element(form.type_of("d"))
+    return operation(form, elementwise(core, dtype_of(element), _REGISTER) if element else core)
 
 
-def _plain(core: Core, arity: int = 2) -> Bind:
-    return lambda match: _operation(match, core, arity)
+def _sum(form: Bound) -> Operation:
+    return _by_element(form, _saturated_sum(1) if "sat" in form.words else np.add)
+
+
+def _difference(form: Bound) -> Operation:
+    return _by_element(form, _saturated_sum(-1) if "sat" in form.words else np.subtract)
+
+
+def _negative(form: Bound) -> Operation:
+    return _by_element(form, np.negative)
 
 
 def _saturated_sum(sign: int) -> Binary:
@@ -70,40 +65,35 @@ def _saturated_sum(sign: int) -> Binary:
     return compute
 
 
-def _extreme(core: Core) -> Bind:
-    """Bind min or max; `.relu` lifts negative results to zero."""
+def _extreme(core: Core) -> Callable[[Bound], Operation]:
+    """Return what binds min or max; `.relu` lifts negative results to zero."""
 
     def relu(a: Array, b: Array) -> Array:
         result: Array = np.maximum(core(a, b), a.dtype.type(0))
         return result
 
-    return lambda match: _operation(match, relu if "relu" in match else core, 2)
+    return lambda form: _by_element(form, relu if "relu" in form.words else core)
 
 
-def _high_product(a: Array, b: Array) -> Array:
-    return multiply_high(a, b)
+def _wide_product(a: Array, b: Array) -> Array:
+    wide = double_width(a.dtype)
+    result: Array = a.astype(wide) * b.astype(wide)
+    return result
 
 
-def _multiply(match: Match) -> Operation:
-    match.expect_operands(3)
-    kind, mode = match["type"], match["mode"]
-    if mode == "wide":
-        wide = double_width(dtype_of(kind))
-        return binary(WIDER[kind], (kind, kind), lambda a, b: a.astype(wide) * b.astype(wide))
-    core: Core = np.multiply if mode == "lo" else _high_product
-    return Operation((kind,), (kind, kind), core)
+def _multiply(form: Bound) -> Operation:
+    return operation(form, _product(form))
 
 
-def _multiply_add(match: Match) -> Operation:
-    match.expect_operands(4)
-    kind, mode = match["type"], match["mode"]
-    if mode == "wide":
-        wide = double_width(dtype_of(kind))
-        return ternary(WIDER[kind], (kind, kind, WIDER[kind]), lambda a, b, c: a.astype(wide) * b.astype(wide) + c)
-    if mode == "lo":
-        return ternary(kind, (kind, kind, kind), lambda a, b, c: a * b + c)
-    add: Binary = _saturated_sum(1) if "sat" in match else np.add
-    return ternary(kind, (kind, kind, kind), lambda a, b, c: add(multiply_high(a, b), c))
+def _product(form: Bound) -> Core:
+    if "wide" in form.words:
+        return _wide_product
+    return np.multiply if form.word("mode") == "lo" else multiply_high
+
+
+def _multiply_add(form: Bound) -> Operation:
+    product, add = _product(form), _saturated_sum(1) if "sat" in form.words else np.add
+    return operation(form, lambda a, b, c: add(product(a, b), c))
 
 
 def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
@@ -124,56 +114,39 @@ def _absolute_difference_sum(a: Array, b: Array, c: Array) -> Array:
     return c + np.where(a < b, b - a, a - b)
 
 
-def _dot_product(match: Match) -> Operation:
-    """Bind dp4a and dp2a: four bytes by four, or two halves by two bytes of `b`."""
-    match.expect_operands(4)
-    halves = "mode" in match
-    element_a = np.dtype(f"<{_kind(match['atype'])}{2 if halves else 1}")
-    element_b = np.dtype(f"<{_kind(match['btype'])}1")
-    chosen = {"": slice(None), "lo": slice(0, 2), "hi": slice(2, 4)}[match["mode"]]
-
-    def compute(a: Array, b: Array, c: Array) -> Array:
-        left, right = split(a, element_a).astype(np.int32), split(b, element_b)[..., chosen].astype(np.int32)
-        products = (left * right).view(c.dtype)
-        total = c + products[..., 0]
-        for place in range(1, products.shape[-1]):
-            total = total + products[..., place]
-        return total
-
-    accumulator = "u32" if match["atype"] == match["btype"] == "u32" else "s32"
-    return Operation((accumulator,), ("b32", "b32", accumulator), compute)
+def _dot_product_of_bytes(a: Array, b: Array, c: Array) -> Array:
+    return _dot_product(a, b, c, size=1, chosen=slice(None))
 
 
-def _kind(ptx_type: str) -> str:
-    return "i" if ptx_type.startswith("s") else "u"
+def _dot_product_of_halves(a: Array, b: Array, c: Array, *, mode: str) -> Array:
+    return _dot_product(a, b, c, size=2, chosen=slice(0, 2) if mode == "lo" else slice(2, 4))
 
 
-_RELU_TYPES = ("s16x2", "s32", "s8x4")
+def _dot_product(a: Array, b: Array, c: Array, *, size: int, chosen: slice) -> Array:
+    """Add to `c` the products of the elements of `a`, of so many bytes, with the chosen bytes of `b`."""
+    left = split(a, np.dtype(f"<{a.dtype.kind}{size}")).astype(np.int32)
+    right = split(b, np.dtype(f"<{b.dtype.kind}1"))[..., chosen].astype(np.int32)
+    products = (left * right).view(c.dtype)
+    total = c + products[..., 0]
+    for place in range(1, products.shape[-1]):
+        total = total + products[..., place]
+    return total
 
-FORMS = (
-    form("add.type", _plain(np.add), type=(*INTEGERS, *PACKED)),
-    form("add.sat.type", _plain(_saturated_sum(1)), type=("s32", "u32", *PACKED)),
-    form("sub.type", _plain(np.subtract), type=(*INTEGERS, *PACKED)),
-    form("sub.sat.type", _plain(_saturated_sum(-1)), type=("s32", "u32", *PACKED)),
-    form("mul.mode.type", _multiply, mode=("lo", "hi"), type=INTEGERS),
-    form("mul.mode.type", _multiply, mode=("wide",), type=NARROW),
-    form("mad.mode.type", _multiply_add, mode=("lo", "hi"), type=INTEGERS),
-    form("mad.mode.type", _multiply_add, mode=("wide",), type=NARROW),
-    form("mad.mode.sat.type", _multiply_add, mode=("hi",), type=("s32",)),
-    form("div.type", _plain(divide), type=INTEGERS),
-    form("abs.type", _plain(np.abs, 1), type=SIGNED),
-    form("neg.type", _plain(np.negative, 1), type=(*SIGNED, "s16x2", "u8x4", "s8x4")),
-    form("min{.relu}.type", _extreme(np.minimum), type=_RELU_TYPES),
-    form("max{.relu}.type", _extreme(np.maximum), type=_RELU_TYPES),
-    form("min.type", _extreme(np.minimum), type=(*INTEGERS, *PACKED)),
-    form("max.type", _extreme(np.maximum), type=(*INTEGERS, *PACKED)),
-    form("dp4a.atype.btype", _dot_product, atype=("u32", "s32"), btype=("u32", "s32")),
-    form("dp2a.mode.atype.btype", _dot_product, mode=("lo", "hi"), atype=("u32", "s32"), btype=("u32", "s32")),
-)
 
-FUNCTIONS = (
+ROWS = (
+    Semantics("add", _sum, manual="add"),
+    Semantics("sub", _difference, manual="sub"),
+    Semantics("mul", _multiply, manual="mul"),
+    Semantics("mad", _multiply_add, manual="mad"),
+    Semantics("div", compute=divide, manual="div"),
+    Semantics("abs", compute=np.abs, manual="abs"),
+    Semantics("neg", _negative, manual="neg"),
+    Semantics("min", _extreme(np.minimum), manual="min"),
+    Semantics("max", _extreme(np.maximum), manual="max"),
     Semantics("mul24", compute=_multiply24),
     Semantics("mad24", compute=_multiply_add24),
     Semantics("sad", compute=_absolute_difference_sum),
     Semantics("rem", compute=remainder),
+    Semantics("dp4a", compute=_dot_product_of_bytes),
+    Semantics("dp2a", compute=_dot_product_of_halves),
 )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
 from pyptx_sim.numerics.integers import count_ones, top_bit
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import ternary
-from pyptx_sim.semantics.forms import Match, form
+from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Operation
 
 U32, U64 = np.uint32, np.uint64
 _ALL_ONES = U32(0xFFFFFFFF)
@@ -57,17 +61,16 @@ def _reverse(a: Array) -> Array:
     return bits
 
 
-def _extract(match: Match) -> Operation:
+def _extract(form: Bound) -> Operation:
     """Bind bfe: shift the field down, then up and down again so that its top bit fills what is above.
 
     NumPy's shifts clear, or fill with the sign, when the count is the width or more.
     """
-    match.expect_operands(4)
-    kind = match["type"]
-    dtype, wide = dtype_of(kind), np.dtype(np.int64 if kind.startswith("s") else np.uint64)
-    position, length = match.immediate(2), match.immediate(3)
-    if not kind.startswith("s") and position is not None and length is not None:
-        return _extract_constant(kind, position & 0xFF, length & 0xFF)
+    dtype = dtype_of(form.type_of("d"))
+    wide = np.dtype(f"<{dtype.kind}8")
+    position, length = constant(form, "b"), constant(form, "c")
+    if dtype.kind == "u" and position is not None and length is not None:
+        return _extract_constant(form, position & 0xFF, length & 0xFF)
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         start = (b & U32(0xFF)).astype(wide)
@@ -75,14 +78,14 @@ def _extract(match: Match) -> Operation:
         result: Array = (((a.astype(wide) >> start) << spare) >> spare).astype(dtype)
         return result
 
-    return Operation((kind,), (kind, "u32", "u32"), compute)
+    return operation(form, compute)
 
 
-def _extract_constant(kind: str, position: int, length: int) -> Operation:
-    dtype = dtype_of(kind).type
+def _extract_constant(form: Bound, position: int, length: int) -> Operation:
+    dtype = dtype_of(form.type_of("d")).type
     start = dtype(position)
     mask = dtype(((1 << length) - 1) & int(np.iinfo(dtype).max))
-    return ternary(kind, (kind, "u32", "u32"), lambda a, _position, _length: (a >> start) & mask)
+    return operation(form, lambda a: (a >> start) & mask, unread=("b", "c"))
 
 
 def _insert(a: Array, b: Array, c: Array, d: Array) -> Array:
@@ -114,9 +117,8 @@ def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array
     return total
 
 
-FORMS = (form("bfe.type", _extract, type=("u32", "u64", "s32", "s64")),)
-
-FUNCTIONS = (
+ROWS = (
+    Semantics("bfe", _extract),
     Semantics("popc", compute=count_ones),
     Semantics("clz", compute=_leading_zeros),
     Semantics("bfind", compute=_find),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.arity import binary
-from pyptx_sim.semantics.forms import Match, form
+from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BITS = ("b16", "b32", "b64")
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Operation
+
 _U32, _U64 = np.uint32, np.uint64
 _ALL_ONES = _U32(0xFFFFFFFF)
 
@@ -66,25 +67,20 @@ def _three_inputs(table: int) -> Callable[[Array, Array, Array], Array]:
     return lambda a, b, c: (if_set(a, b) & c) | (if_clear(a, b) & ~c)
 
 
-def _lookup(match: Match) -> Operation:
-    match.expect_operands(6 if "op" in match else 5)
-    table = match.immediate(4)
+def _lookup(form: Bound) -> Operation:
+    table = constant(form, "immLut")
     if table is None or not 0 <= table <= 0xFF:
-        raise match.refuse("the look-up table must be a literal from 0 to 255")
+        raise NoSemantics(form.instruction, "the look-up table must be a literal from 0 to 255")
     function = _three_inputs(table)
-    if "op" not in match:
+    if not form.word("boolop"):
+        return operation(form, function, unread=("immLut",))
+    combine = np.logical_or if form.word("boolop") == "or" else np.logical_and
 
-        def bits_only(a: Array, b: Array, c: Array, _table: Array) -> Array:
-            return function(a, b, c)
-
-        return Operation(("b32",), ("b32",) * 4, bits_only)
-    combine = np.logical_or if match["op"] == "or" else np.logical_and
-
-    def compute(a: Array, b: Array, c: Array, _table: Array, q: Array) -> tuple[Array, Array]:
+    def compute(a: Array, b: Array, c: Array, q: Array) -> tuple[Array, Array]:
         bits = function(a, b, c)
         return bits, combine(bits != 0, q)
 
-    return Operation(("b32", "pred"), ("b32",) * 4 + ("pred",), compute)
+    return operation(form, compute, unread=("immLut",))
 
 
 # --- shifts: NumPy clears, or fills with the sign, when the count is the width or more ------------
@@ -98,29 +94,31 @@ def _count_for(size: int) -> Callable[[Array], Array]:
     return lambda count: np.minimum(count, _U32(8 * size)).astype(dtype)
 
 
-def _shift_left(match: Match) -> Operation:
-    match.expect_operands(3)
-    kind = match["type"]
-    dtype = dtype_of(kind)
-    count = match.immediate(2)
-    if count is not None:
-        amount = dtype.type(min(count & 0xFFFFFFFF, 8 * dtype.itemsize))
-        return binary(kind, (kind, "u32"), lambda a, _count: a << amount)
-    fit = _count_for(dtype.itemsize)
-    return binary(kind, (kind, "u32"), lambda a, b: a << fit(b))
+def _shift_left(form: Bound) -> Operation:
+    amount = _constant_amount(form)
+    if amount is not None:
+        return operation(form, lambda a: a << amount, unread=("b",))
+    fit = _count_for(dtype_of(form.type_of("a")).itemsize)
+    return operation(form, lambda a, b: a << fit(b))
 
 
-def _shift_right(match: Match) -> Operation:
-    match.expect_operands(3)
-    kind = match["type"]
-    dtype = dtype_of(kind)
-    count = match.immediate(2)
-    if count is not None:
-        amount = dtype.type(min(count & 0xFFFFFFFF, 8 * dtype.itemsize))
-        return binary(kind, (kind, "u32"), lambda a, _count: a >> amount)
+def _shift_right(form: Bound) -> Operation:
+    amount = _constant_amount(form)
+    if amount is not None:
+        return operation(form, lambda a: a >> amount, unread=("b",))
+    dtype = dtype_of(form.type_of("a"))
     fit = _count_for(dtype.itemsize)
     # A count of 2^31 and more is negative as a signed number, which NumPy takes for a huge one too.
-    return binary(kind, (kind, "u32"), lambda a, b: a >> fit(b).view(dtype))
+    return operation(form, lambda a, b: a >> fit(b).view(dtype))
+
+
+def _constant_amount(form: Bound) -> np.integer[Any] | None:
+    """Return a shift count that is a constant, no more than the width, as what it shifts; else None."""
+    count, dtype = constant(form, "b"), dtype_of(form.type_of("a"))
+    if count is None:
+        return None
+    amount: np.integer[Any] = dtype.type(min(count & 0xFFFFFFFF, 8 * dtype.itemsize))
+    return amount
 
 
 def _funnel(a: Array, b: Array, c: Array, *, direction: str, mode: str) -> Array:
@@ -129,13 +127,10 @@ def _funnel(a: Array, b: Array, c: Array, *, direction: str, mode: str) -> Array
     return ((pair << count) >> _U64(32) if direction == "l" else pair >> count).astype(_U32)
 
 
-FORMS = (
-    form("lop3{.op}.b32", _lookup, op=("or", "and")),
-    form("shl.type", _shift_left, type=BITS),
-    form("shr.type", _shift_right, type=(*BITS, "u16", "u32", "u64", "s16", "s32", "s64")),
-)
-
-FUNCTIONS = (
+ROWS = (
+    Semantics("lop3", _lookup),
+    Semantics("shl", _shift_left),
+    Semantics("shr", _shift_right),
     Semantics("and", compute=np.bitwise_and),
     Semantics("or", compute=np.bitwise_or),
     Semantics("xor", compute=np.bitwise_xor),

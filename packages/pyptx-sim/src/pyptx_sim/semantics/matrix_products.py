@@ -5,16 +5,15 @@ Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp / mma.sp::ordere
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.fragments import Fragment, fragment_of
-from pyptx_ir.isa.kinds.fragments import BITS
-from pyptx_ir.isa.table.mma import PRODUCTS, Product
-from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE_PRODUCTS
-from pyptx_ir.isa.table.mma_sparse import SparseProduct
-from pyptx_ir.isa.table.wmma import ROWS as WMMA_ROWS
+from pyptx_ir.isa.kinds.fragments import element_of
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.numerics.dot_products import (
     Sum,
     exact_double,
@@ -27,22 +26,17 @@ from pyptx_sim.numerics.dot_products import (
 from pyptx_sim.numerics.elements import packing, unpacking
 from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.recent import Recent
-from pyptx_sim.numerics.sparse_factors import selecting
-from pyptx_sim.operation import Array, Compute, Mask, Operation
-from pyptx_sim.semantics.forms import ROUNDING, Bind, Form, Match, form
+from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.semantics.product_grids import batching
+from pyptx_sim.numerics.sparse_factors import selecting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Compute, Mask, Operation
 
 Types: TypeAlias = tuple[str, str, str, str]
-
-# What a register is read and written as, by the type of its elements; all others are raw bits.
-_HELD: Final = {"f32": "f32", "f64": "f64", "s32": "s32"}
-_NARROW: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
-_FLOATS: Final = ("f16", "bf16", "tf32", *_NARROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +48,6 @@ class Shares:
     b: Fragment
     c: Fragment
     types: Types
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """The types of the registers that are written."""
-        return _registers(self.d, self.types[0])
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The types of the registers that are read."""
-        parts = zip((self.a, self.b, self.c), self.types[1:], strict=True)
-        return tuple(name for fragment, element in parts for name in _registers(fragment, element))
 
     def reading(self) -> Callable[[Sequence[Array]], tuple[Array, Array, Array]]:
         """Return what reads a, the transpose of b, and c, as numbers."""
@@ -100,16 +83,22 @@ def numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Re
     return Recent(lambda registers: widen(unpack(registers)))
 
 
-def _registers(fragment: Fragment, element: str) -> tuple[str, ...]:
-    return (_HELD.get(element, "b32"),) * fragment.registers
+def _shares(form: Bound, instruction: str, layouts: Mapping[str, str] = MappingProxyType({})) -> Shares:
+    """Return the fragments of a form; `layouts` are those of a and b, where registers show them."""
+    shape = form.word("shape")
+    d, a, b, c = (element_of(form.places[name], form.words) for name in "dabc")
+    return Shares(
+        fragment_of(instruction, shape, "d", d),
+        fragment_of(instruction, shape, "a", a, layouts.get("a", "")),
+        fragment_of(instruction, shape, "b", b, layouts.get("b", "")),
+        fragment_of(instruction, shape, "c", c),
+        (d, a, b, c),
+    )
 
 
-def _types(match: Match) -> Types:
-    return match["dtype"], match["atype"], match["btype"] or match["atype"], match["ctype"] or match["dtype"]
-
-
-def _operation(shares: Shares, fast: Sum, exact: Callable[[str], Sum] | None) -> Operation:
-    """Return the dense product, summed by `fast`, or by what `exact` says of a target."""
+def _product(form: Bound, shares: Shares) -> Operation:
+    """Return the dense product."""
+    fast, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()
 
     def using(total: Sum) -> Compute:
@@ -119,8 +108,8 @@ def _operation(shares: Shares, fast: Sum, exact: Callable[[str], Sum] | None) ->
         return compute
 
     batch = batching(shares, fast, lambda registers: write(fast(*read(registers))))
-    precise = _of_target(using, exact)
-    return Operation(shares.results, shares.sources, using(fast), warp=True, exact=precise, batch=batch)
+    product = operation(form, using(fast), warp=True)
+    return replace(product, exact=_of_target(using, exact), batch=batch)
 
 
 def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | None) -> Callable[[str], Compute] | None:
@@ -134,62 +123,44 @@ def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | No
     return precise
 
 
-def _sums(types: Types, match: Match, operation: str = "") -> tuple[Sum, Callable[[str], Sum] | None]:
+def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
     """Return how a product of these types is summed: fast, and exactly where that makes a difference."""
-    if types[1] in _FLOATS:
-        return fast_float(types), partial(exact_float, types)
     if types[1] == "f64":
-        return fast_double, lambda _target: exact_double(match["rnd"] or "rn")
+        return fast_double, lambda _target: exact_double(form.word("rnd") or "rn")
     if types[1] == "b1":
-        return partial(population, operation=operation or match["op"]), None
-    return partial(integer, saturates="satfinite" in match), None
+        return partial(population, operation="xor" if "xor" in form.words else "and"), None
+    if types[0] == "s32":
+        return partial(integer, saturates="satfinite" in form.words), None
+    return fast_float(types), partial(exact_float, types)
 
 
-def _dense(match: Match) -> Operation:
-    match.expect_operands(4)
-    types, shape = _types(match), match["shape"]
-    a_layout, b_layout = (match["alayout"], match["blayout"]) if shape == "m8n8k4" and types[1] == "f16" else ("", "")
-    shares = Shares(
-        fragment_of("mma", shape, "d", types[0]),
-        fragment_of("mma", shape, "a", types[1], a_layout),
-        fragment_of("mma", shape, "b", types[2], b_layout),
-        fragment_of("mma", shape, "c", types[3]),
-        types,
-    )
-    return _operation(shares, *_sums(types, match))
+def _dense(form: Bound) -> Operation:
+    _refuse_scales(form)
+    # Only the oldest shape has registers of its own for each layout.
+    either = form.word("alayout") and {"a": form.word("alayout"), "b": form.word("blayout")}
+    return _product(form, _shares(form, "mma", either or {}))
 
 
-def _opaque(types: tuple[str, ...], operation: str, match: Match) -> Operation:
+def _refuse_scales(form: Bound) -> None:
+    if "block_scale" in form.words:
+        raise NoSemantics(form.instruction, "products of scaled blocks are not simulated")
+
+
+def _opaque(form: Bound) -> Operation:
     """Bind wmma.mma; the layouts that it names were those of the loads, and registers do not show them."""
-    match.expect_operands(4)
-    d, a, b, c = types or (match["dtype"], "f16", "f16", match["ctype"])
-    shape = match["shape"]
-    shares = Shares(
-        fragment_of("wmma", shape, "d", d),
-        fragment_of("wmma", shape, "a", a),
-        fragment_of("wmma", shape, "b", b),
-        fragment_of("wmma", shape, "c", c),
-        (d, a, b, c),
-    )
-    return _operation(shares, *_sums(shares.types, match, operation))
+    shares = _shares(form, "wmma")
+    if "satfinite" in form.words and shares.types[0] != "s32":
+        raise NoSemantics(form.instruction, "what sums of floats saturate to is not told any more")
+    return _product(form, shares)
 
 
-def _sparse(match: Match) -> Operation:
-    match.expect_operands(6)
-    types, shape = _types(match), match["shape"]
-    shares = Shares(
-        fragment_of("mma.sp", shape, "d", types[0]),
-        fragment_of("mma.sp", shape, "a", types[1]),
-        fragment_of("mma.sp", shape, "b", types[2]),
-        fragment_of("mma.sp", shape, "c", types[3]),
-        types,
-    )
-    selector = match.immediate(5)
+def _sparse(form: Bound) -> Operation:
+    _refuse_scales(form)
+    shares, selector = _shares(form, "mma.sp"), constant(form, "f")
     if selector is None:
-        raise match.refuse("its selector is no constant")
-    select = selecting(shape, types[1], selector)
-    fast, exact = _sums(types, match)
-
+        raise NoSemantics(form.instruction, "its selector is no constant")
+    select = selecting(form.word("shape"), shares.types[1], selector)
+    fast, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()
 
     def using(total: Sum) -> Compute:
@@ -199,76 +170,12 @@ def _sparse(match: Match) -> Operation:
 
         return compute
 
-    sources = (*shares.sources, "b32")
-    return Operation(shares.results, sources, using(fast), warp=True, exact=_of_target(using, exact))
+    product = operation(form, using(fast), warp=True, unread=("f",))
+    return replace(product, exact=_of_target(using, exact))
 
 
-# --- forms, one for each row of the instruction table ---------------------------------------------------------
-
-_LAYOUTS: Final = ("row", "col")
-_SPARSE: Final = ("mma+sp+sync+aligned", "mma+sp::ordered_metadata+sync+aligned")
-
-
-def _dense_form(product: Product) -> Form:
-    tail = "{.rnd}" if product.rounds else ".op.popc" if product.operation else "{.satfinite}"
-    return form(
-        f"mma+sync+aligned.shape.alayout.blayout.dtype.atype.btype.ctype{tail}",
-        _dense,
-        shape=product.shapes,
-        alayout=_LAYOUTS,
-        blayout=_LAYOUTS,
-        dtype=(product.d,),
-        atype=product.a,
-        btype=product.a,
-        ctype=product.c or (product.d,),
-        rnd=ROUNDING,
-        op=(product.operation,),
-    )
-
-
-def _sparse_form(opcode: str, product: SparseProduct) -> Form:
-    return form(
-        f"{opcode}.shape.row.col.dtype.atype.btype.ctype{{.satfinite}}",
-        _sparse,
-        shape=(product.shape,),
-        dtype=(product.d,),
-        atype=product.a,
-        btype=product.a,
-        ctype=(product.d,),
-    )
-
-
-def _narrow_form(opcode: str, shape: str, bind: Bind) -> Form:
-    """Return the form of products of narrow floats, each in a byte, as sm_120a has them. Manual: "mma", `.kind`."""
-    return form(
-        f"{opcode}.shape.row.col.kind::f8f6f4.dtype.atype.btype.ctype",
-        bind,
-        shape=(shape,),
-        dtype=("f16", "f32"),
-        atype=_NARROW,
-        btype=_NARROW,
-        ctype=("f16", "f32"),
-    )
-
-
-def _opaque_form(row: InstructionRow) -> Form:
-    """Return the form of a row of wmma.mma: `wmma.mma.xor.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c`."""
-    head, _, tail = row.syntax.split(" ")[0].partition(".sync")
-    types = tuple(word for word in tail.replace("{", "").split(".") if word in BITS)
-    operation = next((word for word in ("xor", "and") if word in head.split(".")), "")
-    bind = partial(_opaque, types, operation)
-    return form(f"{head.replace('.', '+')}+sync{tail}", bind, **dict(row.slots))
-
-
-def _saturates_floats(row: InstructionRow) -> bool:
-    """Tell of the forms that PTX 6.5 took away; what they clamped to is not told any more."""
-    return row.syntax.split(" ")[0].endswith(".satfinite")
-
-
-FORMS = (
-    *map(_dense_form, PRODUCTS),
-    *(_sparse_form(opcode, product) for opcode in _SPARSE for product in SPARSE_PRODUCTS),
-    _narrow_form("mma+sync+aligned", "m16n8k32", _dense),
-    _narrow_form("mma+sp::ordered_metadata+sync+aligned", "m16n8k64", _sparse),
-    *(_opaque_form(row) for row in WMMA_ROWS if row.syntax.startswith("wmma.mma") and not _saturates_floats(row)),
+ROWS = (
+    Semantics("mma", _dense, manual="mma"),
+    Semantics("mma", _sparse, manual="mma.sp"),
+    Semantics("wmma.mma", _opaque),
 )

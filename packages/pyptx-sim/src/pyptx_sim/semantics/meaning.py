@@ -1,8 +1,4 @@
-"""What a row of semantics says of one instruction, as the operation that the engine runs.
-
-A row that binds instructions says it itself. Of one that is a function alone, the instruction's row of the table says
-the rest: which operands are read and written, and with which types.
-"""
+"""What the rows of semantics say of one instruction, as the operation that the engine runs."""
 
 from __future__ import annotations
 
@@ -17,12 +13,12 @@ from pyptx_ir.isa.check import patterns_of
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.operation import Operation
 from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.semantics.operations import operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyptx_ir.isa.binding import Bound
-    from pyptx_ir.isa.patterns import Place
     from pyptx_ir.plugins.rows import Semantics
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.operation import Compute
@@ -30,46 +26,32 @@ if TYPE_CHECKING:
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 
-def operation_of(semantics: Semantics, instruction: Instruction, declared: Callable[[str], str | None]) -> Operation:
-    """Return what semantics say of an instruction; `declared` is as in `pyptx_ir.isa.shapes.shape_of`.
+def operation_of(
+    semantics: Sequence[Semantics], instruction: Instruction, declared: Callable[[str], str | None]
+) -> Operation:
+    """Return what an opcode's rows of semantics say of an instruction; `declared` is as in `shape_of`.
 
-    Raise MissingSemantics where the instruction's row does not tell what they leave to it.
+    Raise NoSemantics where none of them means its row of the instruction table, or there is no such row.
     """
-    if semantics.bind is None:
-        return _derived(semantics, instruction, declared)
-    operation = semantics.bind(instruction)
-    if not isinstance(operation, Operation):
-        name = type(operation).__name__
-        raise ProgramError(f"the semantics of {semantics.opcode} bind to {name}, not to an Operation")
-    return operation
-
-
-def _derived(semantics: Semantics, instruction: Instruction, declared: Callable[[str], str | None]) -> Operation:
-    """Return the operation of a function, with the operands and types of the row that the instruction is a form of."""
     form = bound(instruction, declared)
     if form is None:
         raise NoSemantics(instruction, "no row of the instruction table has this form of it")
-    written = [(index, place) for index, place in enumerate(form.places.values()) if place.written]
-    read = [(index, place) for index, place in enumerate(form.places.values()) if place.read]
-    return Operation(
-        _types(form, written),
-        _types(form, read),
-        _with_words(semantics, form),
-        places=(tuple([index for index, _ in written]), tuple([index for index, _ in read])),
-    )
+    meant = _meant(semantics, form)
+    if meant.bind is None:
+        return operation(form, _with_words(meant, form))
+    found = meant.bind(form)
+    if not isinstance(found, Operation):
+        raise ProgramError(f"the semantics of {meant.opcode} bind to {type(found).__name__}, not to an Operation")
+    return found
 
 
-def _types(form: Bound, places: list[tuple[int, Place]]) -> tuple[str, ...]:
-    found: list[str] = []
-    for _, place in places:
-        types = form.types[place.name]
-        if types is None:
-            raise MissingSemantics(
-                f"the row {form.row.syntax!r} does not tell the type of {place.name}, which is {place.kind}",
-                hint="bind the instruction to an Operation: Semantics(opcode, bind=...)",
-            )
-        found += types
-    return tuple(found)
+def _meant(semantics: Sequence[Semantics], form: Bound) -> Semantics:
+    """Return the one of the form's section of the manual, or the one of no section."""
+    for section in (form.row.manual, ""):
+        for each in semantics:
+            if each.manual == section:
+                return each
+    raise NoSemantics(form.instruction)
 
 
 def _with_words(semantics: Semantics, form: Bound) -> Compute:
@@ -81,7 +63,7 @@ def _with_words(semantics: Semantics, form: Bound) -> Compute:
             raise MissingSemantics(
                 f"what computes {semantics.opcode} asks for the word of {name}, which is a slot of none of its rows"
             )
-    return partial(compute, **{name: form.words.get(name, "") for name in asked}) if asked else compute
+    return partial(compute, **{name: form.word(name) for name in asked}) if asked else compute
 
 
 def _is_slot(name: str, opcode: str) -> bool:

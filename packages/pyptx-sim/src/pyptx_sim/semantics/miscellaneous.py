@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.forms import Match, form
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.semantics.operations import operation
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Operation
 
 
 def _nothing(*_sources: Array) -> tuple[Array, ...]:
     return ()
 
 
-def _event(match: Match) -> Operation:
+def _event(form: Bound) -> Operation:
     """Bind pmevent: it triggers performance monitors, of which there are none."""
-    match.expect_operands(1)
-    return Operation((), ("u32",), _nothing)
+    return operation(form, _nothing, unread=("a",))
 
 
-FORMS = (form("pmevent{.mask}", _event),)
+ROWS = (Semantics("pmevent", _event),)

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.semantics.floating_point import finished
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.single import single
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.floating_point import finished
-from pyptx_sim.semantics.forms import ROUNDING, Bind, Match, form
+from pyptx_sim.semantics.operations import operation
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Operation
 
 
-def _widening(operation: str, halves: int) -> Bind:
-    """Bind an operation whose first `halves` inputs are converted to f32; the last one is f32 already."""
+def _row(name: str) -> Semantics:
+    """Return the row of an operation whose inputs but the last are converted to f32, which the last one is already."""
 
-    def bind(match: Match) -> Operation:
-        match.expect_operands(halves + 2)
-        widen = HALVES[match["atype"]].widen
-        core = finished(single(operation, match["rnd"] or "rn"), sat="sat" in match)
+    def bind(form: Bound) -> Operation:
+        half = HALVES.get(form.type_of("a"))
+        if half is None:
+            raise NoSemantics(form.instruction, "of mixed precision, only scalars are simulated")
+        widen = half.widen
+        core = finished(single(name, form.word("rnd") or "rn"), sat="sat" in form.words)
 
         def compute(*sources: Array) -> Array:
             return core(*map(widen, sources[:-1]), sources[-1])
 
-        return Operation(("f32",), (match["atype"],) * halves + ("f32",), compute)
+        return operation(form, compute)
 
-    return bind
+    return Semantics(name, bind, manual=f"{name} (mixed precision)")
 
 
-_HALF = tuple(HALVES)
-
-FORMS = (
-    form("add{.rnd}{.sat}.f32.atype", _widening("add", 1), rnd=ROUNDING, atype=_HALF),
-    form("sub{.rnd}{.sat}.f32.atype", _widening("sub", 1), rnd=ROUNDING, atype=_HALF),
-    form("fma.rnd{.sat}.f32.atype", _widening("fma", 2), rnd=ROUNDING, atype=_HALF),
-)
+ROWS = (_row("add"), _row("sub"), _row("fma"))

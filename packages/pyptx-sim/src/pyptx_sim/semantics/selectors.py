@@ -5,7 +5,6 @@ Only the selector is read here. The engine hands over the whole register, withou
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.operands import Register, Symbol, Unary
@@ -13,17 +12,15 @@ from pyptx_ir.syntax.operands import Register, Symbol, Unary
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-_SELECTOR = re.compile(r"\.([bh][0-7]{1,4})$")
-
 
 def selector(operand: Operand) -> str:
     """Return the selector of `operand`, `"b0"` or `"h10"`, or an empty string."""
     if isinstance(operand, Unary):
         return selector(operand.operand)
-    if not isinstance(operand, (Register, Symbol)):
+    if not isinstance(operand, Register | Symbol):
         return ""
-    found = _SELECTOR.search(operand.name)
-    return found[1] if found else ""
+    part = operand.name.partition(".")[2]
+    return part if part[1:].isdecimal() else ""  # of a vector register, the name of a component stands there
 
 
 def is_negated(operand: Operand) -> bool:

@@ -7,15 +7,21 @@ several groups of one warp may execute one instruction with masks of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.operation import Array, Mask, Operation
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.integers import top_bit
 from pyptx_sim.numerics.nan import canonical
-from pyptx_sim.operation import Array, Mask, Operation
-from pyptx_sim.semantics.forms import Match, form
+from pyptx_sim.semantics.operations import constant, operation
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.binding import Bound
 
 U32 = np.uint32
 _LANES = np.arange(32, dtype=np.int64)
@@ -61,35 +67,33 @@ def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
     return np.where(in_range, lane, _LANES), in_range
 
 
-def _shuffle(match: Match) -> Operation:
-    from pyptx_ir.syntax.operands import Pair
-
-    sources = ("b32", "b32", "b32") + (("b32",) if "sync" in match else ())
-    match.expect_operands(len(sources) + 1)
-    mode = match["mode"]
-    amount, bounds = match.immediate(2), match.immediate(3)
-    results = ("b32", "pred") if isinstance(match.operands[0], Pair) else ("b32",)
+def _shuffle(form: Bound) -> Operation:
+    mode, amount, bounds = form.word("mode"), constant(form, "b"), constant(form, "c")
     if amount is None or bounds is None:
 
         def look_up(_mask: Mask, a: Array, b: Array, c: Array, *_members: Array) -> tuple[Array, Array]:
             lane, in_range = _source_lane(mode, b.astype(np.int64), c.astype(np.int64))
             return np.take_along_axis(a, lane, axis=1), in_range
 
-        return _shuffled(look_up, results, sources)
+        return _with_predicate(form, look_up)
     lane, in_range = _source_lane(mode, np.array(amount), np.array(bounds))
 
-    def permute(_mask: Mask, a: Array, *_rest: Array) -> tuple[Array, Array]:
+    def permute(_mask: Mask, a: Array, *_members: Array) -> tuple[Array, Array]:
         return a[:, lane], np.broadcast_to(in_range, a.shape)
 
-    return _shuffled(permute, results, sources)
+    return _with_predicate(form, permute, unread=("b", "c"))
 
 
-def _shuffled(
-    compute: Callable[..., tuple[Array, Array]], results: tuple[str, ...], sources: tuple[str, ...]
+def _with_predicate(
+    form: Bound, compute: Callable[..., tuple[Array, Array]], *, unread: tuple[str, ...] = ()
 ) -> Operation:
-    if len(results) == 2:
-        return Operation(results, sources, compute, warp=True)
-    return Operation(results, sources, lambda *arguments: compute(*arguments)[0], warp=True)
+    """Return the operation of what computes a value and a predicate, of which the form may lack the second."""
+    from pyptx_ir.syntax.operands import Pair
+
+    both = operation(form, compute, warp=True, unread=unread)
+    if isinstance(form.operands["d"], Pair):
+        return both
+    return replace(both, results=both.results[:1], compute=lambda *arguments: compute(*arguments)[0])
 
 
 # --- vote ---------------------------------------------------------------------------------------
@@ -104,10 +108,8 @@ _VOTES: dict[str, Vote] = {
 }
 
 
-def _vote(match: Match) -> Operation:
-    synchronised, mode = "sync" in match, match["mode"]
-    match.expect_operands(3 if synchronised else 2)
-    decide = _VOTES[mode]
+def _vote(form: Bound) -> Operation:
+    decide = _VOTES["ballot" if "ballot" in form.words else form.word("mode")]
 
     def compute(mask: Mask, truth: Array, *membermask: Array) -> Array:
         counted, true = ballot(mask), ballot(mask & truth)
@@ -115,54 +117,34 @@ def _vote(match: Match) -> Operation:
             counted, true = counted & membermask[0], true & membermask[0]
         return decide(counted, true)
 
-    sources = ("pred", "b32") if synchronised else ("pred",)
-    return Operation(("b32" if mode == "ballot" else "pred",), sources, compute, warp=True)
+    return operation(form, compute, warp=True)
 
 
 # --- match, activemask, elect -------------------------------------------------------------------
 
 
-def _match_any(match: Match) -> Operation:
-    match.expect_operands(3)
-
-    def compute(mask: Mask, a: Array, membermask: Array) -> Array:
-        equal = (a[:, :, None] == a[:, None, :]) & members(mask, membermask)
-        return np.packbits(equal, axis=2, bitorder="little").view("<u4")[..., 0]
-
-    return Operation(("b32",), (match["type"], "b32"), compute, warp=True)
+def _match(form: Bound) -> Operation:
+    if "any" in form.words:
+        return operation(form, _equal_lanes, warp=True)
+    return _with_predicate(form, _all_equal)
 
 
-def _match_all(match: Match) -> Operation:
-    from pyptx_ir.syntax.operands import Pair
-
-    match.expect_operands(3)
-
-    def compute(mask: Mask, a: Array, membermask: Array) -> tuple[Array, Array]:
-        counted = members(mask, membermask)
-        agree = ((a[:, :, None] == a[:, None, :]) | ~counted).all(axis=2)
-        return np.where(agree, ballot(mask) & membermask, U32(0)), agree
-
-    sources = (match["type"], "b32")
-    if isinstance(match.operands[0], Pair):
-        return Operation(("b32", "pred"), sources, compute, warp=True)
-    return Operation(("b32",), sources, lambda *arguments: compute(*arguments)[0], warp=True)
+def _equal_lanes(mask: Mask, a: Array, membermask: Array) -> Array:
+    equal = (a[:, :, None] == a[:, None, :]) & members(mask, membermask)
+    return np.packbits(equal, axis=2, bitorder="little").view("<u4")[..., 0]
 
 
-def _active_mask(match: Match) -> Operation:
-    match.expect_operands(1)
-    return Operation(("b32",), (), ballot, warp=True)
+def _all_equal(mask: Mask, a: Array, membermask: Array) -> tuple[Array, Array]:
+    counted = members(mask, membermask)
+    agree = ((a[:, :, None] == a[:, None, :]) | ~counted).all(axis=2)
+    return np.where(agree, ballot(mask) & membermask, U32(0)), agree
 
 
-def _elect(match: Match) -> Operation:
-    """Bind elect: the leader is the lowest lane that takes part."""
-    match.expect_operands(2)
-
-    def compute(mask: Mask, membermask: Array) -> tuple[Array, Array]:
-        counted = ballot(mask) & membermask
-        leader = top_bit(counted & (~counted + U32(1)))
-        return leader.astype(U32), leader == _LANES
-
-    return Operation(("b32", "pred"), ("b32",), compute, warp=True)
+def _leader(mask: Mask, membermask: Array) -> tuple[Array, Array]:
+    """Elect the lowest lane that takes part."""
+    counted = ballot(mask) & membermask
+    leader = top_bit(counted & (~counted + U32(1)))
+    return leader.astype(U32), leader == _LANES
 
 
 # --- redux --------------------------------------------------------------------------------------
@@ -181,10 +163,11 @@ _REDUCTIONS: dict[tuple[str, str], tuple[np.ufunc, int]] = {
 }
 
 
-def _reduce(match: Match) -> Operation:
-    match.expect_operands(3)
-    kind = match["type"]
-    function, absent = _REDUCTIONS[match["op"], kind]
+def _reduce(form: Bound) -> Operation:
+    if form.type_of("a") == "f32":
+        return _reduce_float(form)
+    kind = form.word("type") or "b32"
+    function, absent = _REDUCTIONS[form.word("op"), kind]
 
     def compute(mask: Mask, a: Array, membermask: Array) -> Array:
         neutral = a.dtype.type(absent)
@@ -198,56 +181,46 @@ def _reduce(match: Match) -> Operation:
             result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
         return result
 
-    return Operation((kind,), (kind, "b32"), compute, warp=True)
+    # The row takes 32-bit registers of any integer type; what is least and greatest is said by the type of the opcode.
+    plain = operation(form, compute, warp=True)
+    return replace(plain, results=(kind,), sources=(kind, *plain.sources[1:]))
 
 
-def _reduce_float(match: Match) -> Operation:
+def _reduce_float(form: Bound) -> Operation:
     """Bind redux.sync.min/max.f32; NaN is what absent lanes contribute, unless NaN counts."""
-    match.expect_operands(3)
-    extreme = Extreme(match["op"] == "max", "NaN" in match, magnitude="abs" in match)
+    largest, magnitude = form.word("op") == "max", "abs" in form.words
+    pair = Extreme(largest, "NaN" in form.words)
     absent = np.float32(np.nan)
-    if "NaN" in match:
-        absent = np.float32(-np.inf if match["op"] == "max" else np.inf)
+    if pair.nan:
+        absent = np.float32(-np.inf if largest else np.inf)
 
     def compute(mask: Mask, a: Array, membermask: Array) -> Array:
         counted = members(mask, membermask)
-        values = np.where(counted, np.abs(a)[:, None, :] if extreme.magnitude else a[:, None, :], absent)
-        pair = Extreme(extreme.largest, extreme.nan)
+        values = np.where(counted, np.abs(a)[:, None, :] if magnitude else a[:, None, :], absent)
         while values.shape[2] > 1:
             half = values.shape[2] // 2
             values = pair(values[:, :, :half], values[:, :, half:])
         return canonical(values[:, :, 0].copy())
 
-    return Operation(("f32",), ("f32", "b32"), compute, warp=True)
+    return operation(form, compute, warp=True)
 
 
 # --- movmatrix ----------------------------------------------------------------------------------
 
 
-def _transpose(match: Match) -> Operation:
-    """Bind movmatrix: four lanes hold a row of an 8 by 8 matrix, two elements each (9.7.14.5.17)."""
-    match.expect_operands(2)
-
-    def compute(_mask: Mask, a: Array) -> Array:
-        rows = a.shape[0]
-        matrix = np.ascontiguousarray(a).view(np.uint16).reshape(rows, 8, 8)
-        return np.ascontiguousarray(matrix.transpose(0, 2, 1)).reshape(rows, 2 * _WARP).view(U32)
-
-    return Operation(("b32",), ("b32",), compute, warp=True)
+def _transpose(_mask: Mask, a: Array) -> Array:
+    """Transpose an 8 by 8 matrix of which four lanes hold a row, two elements each (9.7.14.5.17)."""
+    rows = a.shape[0]
+    matrix = np.ascontiguousarray(a).view(np.uint16).reshape(rows, 8, 8)
+    return np.ascontiguousarray(matrix.transpose(0, 2, 1)).reshape(rows, 2 * _WARP).view(U32)
 
 
-_MODES = ("up", "down", "bfly", "idx")
-
-FORMS = (
-    form("shfl{.sync}.mode.b32", _shuffle, mode=_MODES),
-    form("vote{.sync}.mode.pred", _vote, mode=("all", "any", "uni")),
-    form("vote{.sync}.mode.b32", _vote, mode=("ballot",)),
-    form("match.any.sync.type", _match_any, type=("b32", "b64")),
-    form("match.all.sync.type", _match_all, type=("b32", "b64")),
-    form("activemask.b32", _active_mask),
-    form("elect.sync", _elect),
-    form("redux.sync.op.type", _reduce, op=("add", "min", "max"), type=("u32", "s32")),
-    form("redux.sync.op.type", _reduce, op=("and", "or", "xor"), type=("b32",)),
-    form("redux.sync.op{.abs}{.NaN}.f32", _reduce_float, op=("min", "max")),
-    form("movmatrix.sync.aligned.m8n8.trans.b16", _transpose),
+ROWS = (
+    Semantics("shfl", _shuffle),
+    Semantics("vote", _vote),
+    Semantics("match", _match),
+    Semantics("activemask", partial(operation, compute=ballot, warp=True)),
+    Semantics("elect", partial(operation, compute=_leader, warp=True)),
+    Semantics("redux", _reduce),
+    Semantics("movmatrix", partial(operation, compute=_transpose, warp=True)),
 )

@@ -19,18 +19,22 @@ from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, parse_limits
 from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.isa.scalar_types import is_bits, is_integer
+from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_ir.isa.matrix_rows import Element
+    from pyptx_ir.isa.patterns import Place
     from pyptx_ir.isa.shapes import Shape
 
-__all__ = ["BITS", "KINDS", "registers_of", "share_of"]
+__all__ = ["BITS", "KINDS", "element_of", "registers_of", "share_of"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
 _WARPS = re.compile(r", (\d+) warps$")
 _WARP = 32
+_WORD = 32  # bits of the narrowest registers that hold fragments
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
 
 
@@ -65,6 +69,12 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
         bits = elements[use.word(name)].bits
         count = registers_of(use.word("shape"), extent, bits, int(warps[1]) if warps else 1)
     return count, elements[like[0] if like else use.word(name)]
+
+
+def element_of(place: Place, words: Mapping[str, str]) -> str:
+    """Return the type of the elements of which a place takes a thread's share, given the words in the slots."""
+    _, type_name, *_ = _WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
+    return words.get(type_name, type_name)
 
 
 def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
@@ -125,6 +135,12 @@ def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...
     )
 
 
+def _types_of_fragment(argument: str, use: Use) -> tuple[str, ...]:
+    """Return the element's type where a register holds no more than one, else untyped words."""
+    count, element = _taken_apart(argument, use)
+    return (element.name if SIZES.get(element.name, 0) >= _WORD else f"b{_WORD}",) * count
+
+
 def _mismatch_register(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape[0] == "register":
         mismatch = type_mismatch(argument, shape, use)
@@ -175,18 +191,21 @@ KINDS = (
         "a register of type {}",
         _mismatch_register,
         lambda argument, _use, index: (f"%{argument}_{index}",),
+        types=lambda argument, _use: (argument,),
     ),
     Kind(
         "braced",
         "a register of type {}, alone or in braces",
         _mismatch_braced,
         lambda argument, _use, index: (f"%{argument}_{index}", f"{{%{argument}_{index}}}"),
+        types=lambda argument, _use: (argument,),
     ),
     Kind(
         "fragment",
         "a vector of registers, a thread's share of a matrix ({})",
         _mismatch_fragment,
         _examples_of_fragment,
+        types=_types_of_fragment,
     ),
     Kind(
         "selectors",

@@ -55,14 +55,32 @@ def _negatives(argument: str, use: Use, index: int) -> tuple[str, ...]:
     return tuple(f"-{part}" for part in _parts(argument, use, index))
 
 
+def _whole(_argument: str, _use: Use) -> tuple[str, ...]:
+    """Return the type of the register, also where a part of it is meant."""
+    return ("b32",)
+
+
 KINDS = (
-    Kind("part", "a 32-bit register, or a part of it ({})", _mismatch_part, _parts),
-    Kind("part_or_constant", "a 32-bit register, a part of it ({}), or a constant", _mismatch_part_or_constant, _parts),
+    Kind("part", "a 32-bit register, or a part of it ({})", _mismatch_part, _parts, types=_whole),
+    Kind(
+        "part_or_constant",
+        "a 32-bit register, a part of it ({}), or a constant",
+        _mismatch_part_or_constant,
+        _parts,
+        types=_whole,
+    ),
     Kind(
         "signed_part",
         "a 32-bit register, a part of it ({}), either also with a minus sign, or a constant",
         _mismatch_signed,
         lambda argument, use, index: (*_parts(argument, use, index), *_negatives(argument, use, index)),
+        types=_whole,
     ),
-    Kind("negative_part", "a 32-bit register, or a part of it ({}), with a minus sign", _mismatch_negative, _negatives),
+    Kind(
+        "negative_part",
+        "a 32-bit register, or a part of it ({}), with a minus sign",
+        _mismatch_negative,
+        _negatives,
+        types=_whole,
+    ),
 )

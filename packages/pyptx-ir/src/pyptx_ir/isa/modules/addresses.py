@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.limits import constant_value
 from pyptx_ir.isa.modules.constants import FLOAT, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import (
     Address,
     Binary,

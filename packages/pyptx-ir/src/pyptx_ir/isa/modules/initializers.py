@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.constants import ADDRESS, FLOAT, FUNCTION, INTEGER, MASKED, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.opaque_fields import OPAQUE, fault_of_fields
-from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.scopes import UNDECLARED
 from pyptx_ir.isa.modules.sizes import value_of
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Immediate, Vector
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.known_forms import shape_number, vector_number
-from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.placement import in_function
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.undeclared import undeclared
 from pyptx_ir.isa.modules.wording import finding_of
 from pyptx_ir.isa.shapes import literal_kind, shape_of
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Address, Immediate, Register, Symbol, Vector
 
 if TYPE_CHECKING:

@@ -141,14 +141,8 @@ ROWS = summarised(
         manual="cvt",
     ),
     row(
-        "cvt.rn{.relu}.tf32.f32 d, a",
-        operands={"d": "tf32", "a": "f32"},
-        since=ptx(7, 8),
-        targets=("sm_90",),
-        manual="cvt",
-    ),
-    row(
-        "cvt.rz{.relu}.tf32.f32 d, a",
+        "cvt.frnd{.relu}.tf32.f32 d, a",
+        frnd=NARROWING,
         operands={"d": "tf32", "a": "f32"},
         since=ptx(7, 8),
         targets=("sm_90",),

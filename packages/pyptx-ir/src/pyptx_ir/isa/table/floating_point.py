@@ -9,12 +9,13 @@ FLOATS = ("f32", "f64")
 TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 
-def _sum(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of add and sub."""
+def _arithmetic(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms of add, sub and mul."""
+    full = f"{name} (floating point)"
     return (
-        row(f"{name}{{.rnd}}{{.ftz}}{{.sat}}.f32 d, a, b", rnd=ROUNDINGS, manual=name),
-        row(f"{name}{{.rnd}}.f64 d, a, b", rnd=ROUNDINGS, manual=name),
-        row(f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=name),
+        row(f"{name}{{.rnd}}{{.ftz}}{{.sat}}.f32 d, a, b", rnd=ROUNDINGS, manual=full),
+        row(f"{name}{{.rnd}}.f64 d, a, b", rnd=ROUNDINGS, manual=full),
+        row(f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=full),
         *_half_product(name),
     )
 
@@ -41,13 +42,13 @@ def _half_product(name: str) -> tuple[InstructionRow, ...]:
 
 def _extremum(name: str) -> tuple[InstructionRow, ...]:
     """Return the forms of min and max."""
-    half = f"{name} (half precision)"
+    full, half = f"{name} (floating point)", f"{name} (half precision)"
     return (
-        row(f"{name}{{.ftz}}.f32 d, a, b", manual=name),
-        row(f"{name}{{.ftz}}.NaN.f32 d, a, b", since=ptx(7, 0), targets=("sm_80",), manual=name),
-        row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32 d, a, b", since=ptx(7, 2), targets=("sm_86",), manual=name),
-        row(f"{name}.f64 d, a, b", manual=name),
-        row(f"{name}{{.ftz}}{{.NaN}}{{.abs}}.f32 d, a, b, c", since=ptx(8, 8), targets=("sm_100",), manual=name),
+        row(f"{name}{{.ftz}}.f32 d, a, b", manual=full),
+        row(f"{name}{{.ftz}}.NaN.f32 d, a, b", since=ptx(7, 0), targets=("sm_80",), manual=full),
+        row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32 d, a, b", since=ptx(7, 2), targets=("sm_86",), manual=full),
+        row(f"{name}.f64 d, a, b", manual=full),
+        row(f"{name}{{.ftz}}{{.NaN}}{{.abs}}.f32 d, a, b, c", since=ptx(8, 8), targets=("sm_100",), manual=full),
         row(f"{name}{{.ftz}}{{.NaN}}.type d, a, b", type=HALVES, since=ptx(7, 0), targets=("sm_80",), manual=half),
         row(f"{name}{{.NaN}}.type d, a, b", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual=half),
         row(
@@ -63,10 +64,10 @@ def _extremum(name: str) -> tuple[InstructionRow, ...]:
 
 def _sign(name: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
     """Return the forms of abs and neg."""
-    half = f"{name} (half precision)"
+    full, half = f"{name} (floating point)", f"{name} (half precision)"
     return (
-        row(f"{name}{{.ftz}}.f32 d, a", manual=name),
-        row(f"{name}.f64 d, a", manual=name),
+        row(f"{name}{{.ftz}}.f32 d, a", manual=full),
+        row(f"{name}.f64 d, a", manual=full),
         row(f"{name}{{.ftz}}.type d, a", type=HALVES, since=since, targets=("sm_53",), manual=half),
         row(f"{name}.type d, a", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual=half),
     )
@@ -105,31 +106,42 @@ ROWS = summarised(
     SUMMARIES,
     row("testp.op.type p, a", op=TESTS, type=FLOATS, since=ptx(2, 0), manual="testp"),
     row("copysign.type d, a, b", type=FLOATS, since=ptx(2, 0), manual="copysign"),
-    *_sum("add"),
-    *_sum("sub"),
-    row("mul{.rnd}{.ftz}{.sat}.f32 d, a, b", rnd=ROUNDINGS, manual="mul"),
-    row("mul{.rnd}.f64 d, a, b", rnd=ROUNDINGS, manual="mul"),
-    row("mul{.rnd}{.ftz}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual="mul"),
-    *_half_product("mul"),
+    *_arithmetic("add"),
+    *_arithmetic("sub"),
+    *_arithmetic("mul"),
     row("fma.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, since=ptx(2, 0), manual="fma"),
     row("fma.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="fma"),
     row("fma.rnd{.ftz}.f32x2 d, a, b, c", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual="fma"),
-    row("fma.rn{.ftz}{.sat}.type d, a, b, c", type=HALVES, since=ptx(4, 2), targets=("sm_53",), manual="fma (half)"),
-    row("fma.rn{.ftz}.relu.type d, a, b, c", type=HALVES, since=ptx(7, 0), targets=("sm_80",), manual="fma (half)"),
-    row("fma.rn{.relu}.type d, a, b, c", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual="fma (half)"),
+    row(
+        "fma.rn{.ftz}{.sat}.type d, a, b, c",
+        type=HALVES,
+        since=ptx(4, 2),
+        targets=("sm_53",),
+        manual="fma (half precision)",
+    ),
+    row(
+        "fma.rn{.ftz}.relu.type d, a, b, c",
+        type=HALVES,
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="fma (half precision)",
+    ),
+    row(
+        "fma.rn{.relu}.type d, a, b, c", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual="fma (half precision)"
+    ),
     row(
         "fma.rn.oob{.relu}.type d, a, b, c",
         type=(*HALVES, *BRAINS),
         since=ptx(8, 1),
         targets=("sm_90",),
-        manual="fma (half)",
+        manual="fma (half precision)",
     ),
-    row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
-    row("mad.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
-    row("div.approx{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div"),
-    row("div.full{.ftz}.f32 d, a, b", leading=True, since=ptx(1, 4), manual="div"),
-    row("div.rnd{.ftz}.f32 d, a, b", rnd=ROUNDINGS, since=ptx(1, 4), manual="div"),
-    row("div.rnd.f64 d, a, b", rnd=ROUNDINGS, manual="div"),
+    row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, manual="mad (floating point)"),
+    row("mad.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="mad (floating point)"),
+    row("div.approx{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div (floating point)"),
+    row("div.full{.ftz}.f32 d, a, b", leading=True, since=ptx(1, 4), manual="div (floating point)"),
+    row("div.rnd{.ftz}.f32 d, a, b", rnd=ROUNDINGS, since=ptx(1, 4), manual="div (floating point)"),
+    row("div.rnd.f64 d, a, b", rnd=ROUNDINGS, manual="div (floating point)"),
     *_sign("abs", ptx(6, 5)),
     *_sign("neg", ptx(6, 0)),
     *_extremum("min"),
@@ -144,8 +156,9 @@ ROWS = summarised(
     row("cos.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="cos"),
     row("lg2.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="lg2"),
     row("ex2.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="ex2"),
-    row("ex2.approx.type d, a", type=HALVES, since=ptx(7, 0), targets=("sm_75",), manual="ex2"),
-    row("ex2.approx.ftz.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="ex2"),
-    row("tanh.approx.type d, a", type=("f32", *HALVES), since=ptx(7, 0), targets=("sm_75",), manual="tanh"),
-    row("tanh.approx.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="tanh"),
+    row("ex2.approx.type d, a", type=HALVES, since=ptx(7, 0), targets=("sm_75",), manual="ex2 (half precision)"),
+    row("ex2.approx.ftz.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="ex2 (half precision)"),
+    row("tanh.approx.f32 d, a", since=ptx(7, 0), targets=("sm_75",), manual="tanh"),
+    row("tanh.approx.type d, a", type=HALVES, since=ptx(7, 0), targets=("sm_75",), manual="tanh (half precision)"),
+    row("tanh.approx.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="tanh (half precision)"),
 )

@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import LANES
 from pyptx_sim.machine.lanes import by_warp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 

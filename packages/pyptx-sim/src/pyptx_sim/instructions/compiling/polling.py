@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands

@@ -1,0 +1,51 @@
+"""Operations whose operands and types are those that an instruction's row of the table says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.operation import Operation
+from pyptx_sim.program.constants import integer_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Compute
+
+
+def operation(form: Bound, compute: Compute, *, warp: bool = False, unread: Collection[str] = ()) -> Operation:
+    """Return the operation of `compute`, which gets an array for each register that the form reads.
+
+    `warp` is as in `Operation`. Operands whose names are in `unread` are left out: constants that are known by now.
+    Raise MissingSemantics where the row does not tell a type.
+    """
+    places = list(enumerate(form.places.items()))
+    written = [(index, name) for index, (name, place) in places if place.written]
+    read = [(index, name) for index, (name, place) in places if place.read and name not in unread]
+    return Operation(
+        _types(form, (name for _, name in written)),
+        _types(form, (name for _, name in read)),
+        compute,
+        warp=warp,
+        places=(tuple([index for index, _ in written]), tuple([index for index, _ in read])),
+    )
+
+
+def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        types = form.types[name]
+        if types is None:
+            raise MissingSemantics(
+                f"the row {form.row.syntax!r} does not tell the type of {name}, which is {form.places[name].kind}",
+                hint="bind the instruction to an Operation: Semantics(opcode, bind=...)",
+            )
+        found += types
+    return tuple(found)
+
+
+def constant(form: Bound, name: str) -> int | None:
+    """Return the value of an operand that is an integer constant, else None."""
+    return integer_constant(form.operands[name])
