@@ -26,7 +26,7 @@ _ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What can be seen of an execution: the values of all `ld` and `atom`, in order, and of all locations at the end."""
+    """What can be seen of an execution: the values of all `ld` and `atom`, and of all locations at the end."""
 
     read: tuple[int, ...]
     final: tuple[int, ...]

@@ -10,11 +10,11 @@ import numpy as np
 
 from pyptx_ir.isa.scalar_types import is_float
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
 from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.numerics.subnormals import flushed
+from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.operations import operation
 from pyptx_sim.types import dtype_of, packed_element
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Compute, Operation
 from pyptx_sim.numerics.integers import multiply_high
+from pyptx_sim.operation import Array, Compute, Operation
 from pyptx_sim.semantics.operations import operation
 
 if TYPE_CHECKING:

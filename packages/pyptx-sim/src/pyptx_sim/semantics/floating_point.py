@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics import approximate
 from pyptx_sim.numerics.clamping import saturated
 from pyptx_sim.numerics.double import double
@@ -21,6 +20,7 @@ from pyptx_sim.numerics.nan import canonical
 from pyptx_sim.numerics.packed import elementwise
 from pyptx_sim.numerics.single import reciprocal, single, single_flushed
 from pyptx_sim.numerics.subnormals import flushed
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.operations import operation
 from pyptx_sim.types import packed_element
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics import approximate
 from pyptx_sim.numerics.clamping import rectified, saturated
 from pyptx_sim.numerics.extremes import Extreme
@@ -21,6 +20,7 @@ from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.numerics.packed import elementwise
 from pyptx_sim.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
 from pyptx_sim.numerics.subnormals import has_subnormal
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.operations import operation
 
 if TYPE_CHECKING:

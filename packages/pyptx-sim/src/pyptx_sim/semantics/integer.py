@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Operation
 from pyptx_sim.numerics.integers import divide, double_width, multiply_high, remainder
 from pyptx_sim.numerics.packed import elementwise, split
+from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.operations import operation
 from pyptx_sim.types import dtype_of, packed_element
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.fragments import Fragment, fragment_of
 from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.numerics.dot_products import (
     Sum,
     exact_double,
@@ -26,9 +25,10 @@ from pyptx_sim.numerics.dot_products import (
 from pyptx_sim.numerics.elements import packing, unpacking
 from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.recent import Recent
+from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.semantics.product_grids import batching
-from pyptx_sim.numerics.sparse_factors import selecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.semantics.errors import NoSemantics
-from pyptx_sim.semantics.floating_point import finished
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.single import single
+from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.semantics.floating_point import finished
 from pyptx_sim.semantics.operations import operation
 
 if TYPE_CHECKING:

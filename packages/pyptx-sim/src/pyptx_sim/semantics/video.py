@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
+from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.errors import NoSemantics
-from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.semantics.operations import operation
 from pyptx_sim.semantics.selectors import is_negated, selector
 

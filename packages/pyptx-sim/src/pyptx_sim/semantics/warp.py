@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.rows import Semantics
-from pyptx_sim.operation import Array, Mask, Operation
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.integers import top_bit
 from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.operation import Array, Mask, Operation
 from pyptx_sim.semantics.operations import constant, operation
 
 if TYPE_CHECKING:
