@@ -256,8 +256,8 @@ def session_of(name: str) -> str:
 
 
 # Where the simulator names something of an architecture: arguments that are passed with a descriptor, as kernels have
-# them, and the rule of the fence that observers of such descriptors hear of.
-OF_ARCHITECTURES = {"arguments.py": 6, "runtime.py": 7, "checks/asynchrony/map_fences.py": 1}
+# them.
+OF_ARCHITECTURES = {"arguments.py": 6, "runtime.py": 7}
 
 
 def test_what_takes_a_share_runs_whole_in_a_session() -> None:

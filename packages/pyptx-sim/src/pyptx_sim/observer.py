@@ -58,7 +58,7 @@ class Touch:
 class Work:
     """Asynchronous operations that one instruction has issued; number i for lane `lanes[i]` of `warps[i]`.
 
-    Of what a warpgroup issues, `warps[i]` is the first of the four warps that issue number i together.
+    Of what several warps issue as one, `warps[i]` is the first of those that issue number i (`together` of them).
 
     `item_id` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
     `proxy` is the way by which it reaches memory, None for the generic one.

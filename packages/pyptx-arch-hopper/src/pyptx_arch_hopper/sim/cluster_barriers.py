@@ -9,8 +9,6 @@ import numpy as np
 from pyptx_sim.extension import WARP, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from pyptx_sim.extension import IntArray, Mask, Operands, Stalled, Terminator, Turn, Wave
 
 
@@ -40,7 +38,7 @@ class ClusterBarriers:
             for cluster in np.unique(self._cluster[turn.warps]).tolist():
                 some = turn.narrowed((clusters == cluster)[:, None])
                 if some is not None:
-                    some.release(_key(cluster), int(self._phase[cluster]), relaxed=relaxed)
+                    some.release(ClusterBarriers, cluster, int(self._phase[cluster]), relaxed=relaxed)
         self._check_pairs(turn, self._owes[rows] & masks, "arrives twice at the cluster's barrier without waiting")
         self._owes[rows] |= masks
         self._waits_for[rows] = np.where(masks, self._phase[clusters][:, None] + 1, self._waits_for[rows])
@@ -85,7 +83,7 @@ class ClusterBarriers:
         clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():
             here = clusters == cluster
-            waiting.chosen(here).acquire(_key(cluster), int(phases[here][0]))
+            waiting.chosen(here).acquire(ClusterBarriers, cluster, int(phases[here][0]))
         waiting.resume()
 
     def describe(self, warp: int) -> str:
@@ -94,11 +92,6 @@ class ClusterBarriers:
         live = self._wave.live[here]
         arrived = int(np.count_nonzero(self._arrived[here] & live))
         return f"barrier.cluster: {arrived} of {int(np.count_nonzero(live))} threads arrived"
-
-
-def _key(cluster: int) -> Hashable:
-    """Return at what threads of a cluster leave what they know for each other."""
-    return ClusterBarriers, cluster
 
 
 def _compile(operands: Operands, following: int) -> Terminator:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.machine.wave import KeyOwner, Wave
     from pyptx_sim.operation import Mask
 
 __all__ = ["Stalled"]
@@ -49,9 +49,10 @@ class Stalled:
         """Let them go on."""
         self._wave.resume(self._ids)
 
-    def acquire(self, key: Hashable, phase: int = 0) -> None:
-        """Let them know what was left at `key` in a phase (`Turn.release`)."""
+    def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
+        """Let them know what was left at an owner's `key` in a phase (`Turn.release`)."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])
-            wave.machine.observers.acquire(wave.place(key), phase, *splits.lanes(self._ids), pc, scope="cluster")
+            place = wave.place(owner, key)
+            wave.machine.observers.acquire(place, phase, *splits.lanes(self._ids), pc, scope="cluster")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
+KeyOwner: TypeAlias = "Space | type[object]"
+"""Whose keys lanes leave what they know at: those of a memory, or of a class, that an extension brings."""
 _BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the work that writes them completes
 _FIRST_PLACE = -(1 << 40)  # below those of barriers
 
@@ -97,7 +99,7 @@ class Wave:
         self.groups: dict[GroupKind, Groups] = {}
         self._parts: dict[Callable[[Wave], object], object] = {}
         self._stalls: list[Stall] = []
-        self._places: dict[Hashable, int] = {}
+        self._places: dict[tuple[KeyOwner, Hashable], int] = {}
         self.endings: list[Callable[[], None]] = []
         self.exits: list[Callable[[], None]] = []
         self.live: Mask = geometry.threads.copy()
@@ -207,9 +209,9 @@ class Wave:
             known = self.groups[kind] = Groups(self.height)
         return known
 
-    def place(self, key: Hashable) -> int:
-        """Return what observers call something at which lanes leave what they know for others: no mbarrier's place."""
-        return _FIRST_PLACE - self._places.setdefault(key, len(self._places))
+    def place(self, owner: KeyOwner, key: Hashable) -> int:
+        """Return what observers call an owner's key, at which lanes leave what they know for others: no mbarrier."""
+        return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
     def memory(self, space: Space | str) -> Memory:
         """Return a memory by its name, or one that an extension brings."""

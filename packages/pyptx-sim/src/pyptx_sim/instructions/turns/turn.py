@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.lanes import Integers, Masks
+    from pyptx_sim.machine.wave import KeyOwner
     from pyptx_sim.observer import Touch
 
 __all__ = ["Turn"]
@@ -114,20 +115,20 @@ class Turn(Accesses):
 
     # --- synchronisation ------------------------------------------------------------------------
 
-    def release(self, key: Hashable, phase: int = 0, *, relaxed: bool = False) -> None:
+    def release(self, owner: KeyOwner, key: Hashable = None, phase: int = 0, *, relaxed: bool = False) -> None:
         """Leave what the lanes know and have done for whoever acquires `key` later, in the same phase and wave.
 
-        Keys of all extensions are one table: let yours hold something that is yours, such as a `Space`. `relaxed`: the
-        lanes arrive, and release nothing but the initialisation of mbarriers that they have fenced.
+        Each `owner`, a memory or a class of an extension, has keys of its own. `relaxed`: the lanes arrive, and release
+        nothing but the initialisation of mbarriers that they have fenced.
         """
         if self.observed:
-            place, scope = self.wave.place(key), None if relaxed else "cluster"
+            place, scope = self.wave.place(owner, key), None if relaxed else "cluster"
             self.wave.machine.observers.signal(place, phase, *self._lanes.by_warp(), self.pc, scope=scope)
 
-    def acquire(self, key: Hashable, phase: int = 0) -> None:
-        """Let the lanes know what was left at `key`: all that its releases tell of happened before."""
+    def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
+        """Let the lanes know what was left at an owner's `key`: all that its releases tell of happened before."""
         if self.observed:
-            place = self.wave.place(key)
+            place = self.wave.place(owner, key)
             self.wave.machine.observers.acquire(place, phase, *self._lanes.by_warp(), self.pc, scope="cluster")
 
     def stall(self, on: Stall, which: Masks | None = None) -> None:

@@ -77,7 +77,7 @@ def _alloc(operands: Operands, following: int) -> Terminator:
         address = lines.take(cta, turn.pc)
         if address is None:
             return lines
-        turn.acquire((VAULT, cta, address))
+        turn.acquire(VAULT, (cta, address))
         turn.forget(VAULT, address, LINE)
         turn.write(destination, np.full((1, 1), address, np.uint32))
         return None
@@ -92,7 +92,7 @@ def _free(operands: Operands) -> Action:
         lines = turn.part(Lines)
         for one in turn.by_warp():
             cta, address = int(one.ctas[0]), int(one.read(source)[0, int(one.mask[0].argmax())])
-            one.release((VAULT, cta, address))
+            one.release(VAULT, (cta, address))
             if not lines.give_back(cta, address):
                 one.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
 
