@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 # Opcodes that differ from forms of the core by their types alone: what lacks them can't be told whose they are.
-INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16"}
+INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16"}
 ARCHITECTURES = [home for home in HOMES if home.namespaces]
 
 

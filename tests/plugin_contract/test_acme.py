@@ -118,12 +118,13 @@ from itertools import product
 from pyptx import kernel, ptx, reg
 from pyptx.types import b32, f32, u32
 from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.kinds.fragments import registers_of
 
 SHAPE = "m32n8k8"
 held = {name: fragment_of("acme.dot", SHAPE, name, kind) for name, kind in (("d", "f32"), ("a", "tf32"), ("b", "tf32"))}
 for (name, fragment), extent in zip(held.items(), ("mn", "mk", "kn")):
-    assert fragment.registers == registers_of(SHAPE, extent, fragment.title.rpartition(".")[2])
+    assert fragment.registers == registers_of(SHAPE, extent, BITS[fragment.title.rpartition(".")[2]])
     for row, column in product(range(fragment.rows), range(fragment.columns)):
         (place,) = fragment.places(row, column)
         assert (fragment.row(place.lane, place.element), fragment.column(place.lane, place.element)) == (row, column)
@@ -146,6 +147,33 @@ except ValueError as error:
     printed = run(script)
     assert printed.count("acme.dot.m32n8k8.f32.tf32") == 1
     assert "acme.dot has no shape 'm16n8k8'" in printed
+
+
+def test_two_warps_share_a_fragment_of_a_type_of_its_own(run: Run) -> None:
+    script = """
+from itertools import product
+from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.forms import register_type
+from pyptx_ir.syntax import parse_instruction
+
+d, a = (fragment_of("acme.pair", "m32n8k8", name, kind) for name, kind in (("d", "f32"), ("a", "a12")))
+for fragment in (d, a):
+    held = {(fragment.row(t, i), fragment.column(t, i)) for t in range(64) for i in range(fragment.count)}
+    assert held == set(product(range(32), range(8))) and len(fragment.lanes) == 6
+assert (d.registers, a.registers) == (4, 2)
+
+D, A, B = (", ".join(f"%{kind}_{i}" for i in range(n)) for kind, n in (("f32", 4), ("b32", 2), ("b32", 1)))
+for first, second in ((D, A), (D + ", %f32_4", A), (D, "%f32_5, %f32_6")):
+    text = f"acme.pair.m32n8k8.f32.a12.f16 {{{first}}}, {{{second}}}, {{{B}}};"
+    verdict = verdict_on(parse_instruction(text), register_type, "acme_1", (8, 5))
+    print("right" if verdict is None else verdict.message.rpartition("; ")[2])
+"""
+    assert run(script).splitlines() == [
+        "right",
+        "it must be a vector of 4, each a .f32 or .b32 register",
+        "it must be a vector of 2, each a .b32 register",
+    ]
 
 
 VAULT = """

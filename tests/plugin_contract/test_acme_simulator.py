@@ -16,6 +16,54 @@ if TYPE_CHECKING:
 
     from .conftest import Run
 
+# Lane i puts a row of four words at an address of its own, 20 * i + j; ldmatrix loads four matrices of eight such rows.
+TILES = """
+.version 8.5
+.target acme_1
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b32 %r<20>;
+.reg .b64 %rd<6>;
+.shared .align 16 .b8 rows[512];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+mul.lo.u32 %r2, %r1, 20;
+add.u32 %r3, %r2, 1;
+add.u32 %r4, %r2, 2;
+add.u32 %r5, %r2, 3;
+mov.u32 %r6, rows;
+mad.lo.u32 %r7, %r1, 16, %r6;
+st.shared.v4.u32 [%r7], {%r2, %r3, %r4, %r5};
+bar.warp.sync -1;
+ldmatrix.sync.aligned.m8n4.x4TRANS.shared.b32 {%r8, %r9, %r10, %r11}, [%r7];
+mul.wide.u32 %rd2, %r1, 16;
+add.u64 %rd3, %rd1, %rd2;
+st.global.v4.u32 [%rd3], {%r8, %r9, %r10, %r11};
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_a_matrix_move_of_its_own_loads_what_its_fragment_says(run: Run, trans: str) -> None:
+    script = f"""
+import numpy as np
+import pyptx_sim
+from pyptx_ir.fragments import move_of
+
+out = np.zeros((32, 4), np.uint32)
+result = pyptx_sim.run({TILES.replace("TRANS", trans)!r}, grid=1, block=32, args=[out])
+assert not result.findings, result.findings
+fragment = move_of("m8n4", "b32", transposed={bool(trans)}).fragment
+assert (fragment.rows, fragment.columns) == (8, 4)
+for matrix in range(4):
+    for lane in range(32):
+        assert out[lane, matrix] == 20 * (8 * matrix + fragment.row(lane, 0)) + fragment.column(lane, 0)
+"""
+    run(script)
+
+
 HEAD = """
 .version 8.5
 .target acme_1

@@ -17,6 +17,7 @@ from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 
 pytestmark = pytest.mark.scaled
 
@@ -31,7 +32,7 @@ def test_sums_lie_as_the_manual_says(kind: str, columns: int) -> None:
     for thread, i in product(range(columns // 8 % STEP, 128, STEP), range(columns // 2)):
         assert held.row(thread, i) == thread // 32 * 16 + thread % 32 // 4 + i // 2 % 2 * 8
         assert held.column(thread, i) == i // 4 * 8 + thread % 4 * 2 + i % 2
-    registers = registers_of(f"m64n{columns}k16", "mn", kind)
+    registers = registers_of(f"m64n{columns}k16", "mn", BITS[kind], warps=4)
     assert held.packed * registers == columns // 2 <= held.count
     assert held.registers >= registers
 

@@ -18,7 +18,8 @@ from pyptx_ir.fragments import (
 )
 from pyptx_ir.fragments.moves import MOVES
 from pyptx_ir.fragments.sparse import SPARSITY
-from pyptx_ir.isa.kinds.fragments import BITS, registers_of
+from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table import wmma
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
@@ -40,19 +41,19 @@ def opaque():
     for share in (*wmma.FACTORS, *wmma.SUMS):
         for which, shape, element in product(share.which, share.shapes, share.types):
             extent = share.fragment.split()[0]
-            count = int(extent) if extent.isdecimal() else registers_of(shape, extent, element)
+            count = int(extent) if extent.isdecimal() else registers_of(shape, extent, BITS[element])
             yield wmma_fragment(shape, which, element), count
 
 
 def sparse():
     for entry in SPARSE:
         for element in entry.a:
-            yield sparse_fragment(entry.shape, element), registers_of(entry.shape, "mk/2", element)
-            yield mma_fragment(entry.shape, "b", element), registers_of(entry.shape, "kn", element)
+            yield sparse_fragment(entry.shape, element), registers_of(entry.shape, "mk/2", BITS[element])
+            yield mma_fragment(entry.shape, "b", element), registers_of(entry.shape, "kn", BITS[element])
 
 
 ALL = list({fragment.title: (fragment, count) for fragment, count in (*dense(), *opaque(), *sparse())}.values())
-ALL += [(move.fragment, 2 if move.fragment.title.startswith("ldmatrix m16n16") else 1) for move in MOVES.values()]
+ALL += [(move.fragment, 2 if move.fragment.title.startswith("ldmatrix m16n16") else 1) for move in MOVES]
 # Types of one size share their layout.
 LAYOUTS = {(fragment.lanes, fragment.elements, fragment.bits): fragment for fragment, _ in ALL}.values()
 each = pytest.mark.parametrize("fragment", LAYOUTS, ids=lambda fragment: fragment.title)

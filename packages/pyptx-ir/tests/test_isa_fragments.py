@@ -7,6 +7,7 @@ import pytest
 from pyptx_ir.isa.check import verdict_on
 from pyptx_ir.isa.forms import register_type
 from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.syntax import parse_instruction
 
@@ -30,6 +31,9 @@ FIGURES = [
     ("m16n8k128", "mk/2", "s4", 4),
     ("m32n8k16", "kn", "bf16", 2),
     ("m8n32k16", "kn", "s8", 4),
+]
+# Those of products of a warpgroup.
+WARPGROUP = [
     ("m64n8k16", "mk", "f16", 4),
     ("m64n256k16", "mn", "f32", 128),
     ("m64n24k32", "mn", "f16", 6),
@@ -39,13 +43,18 @@ FIGURES = [
 
 @pytest.mark.parametrize(("shape", "extent", "type_name", "count"), FIGURES)
 def test_a_thread_has_its_even_share_of_a_matrix(shape: str, extent: str, type_name: str, count: int) -> None:
-    assert registers_of(shape, extent, type_name) == count
+    assert registers_of(shape, extent, BITS[type_name]) == count
+
+
+@pytest.mark.parametrize(("shape", "extent", "type_name", "count"), WARPGROUP)
+def test_four_warps_share_the_matrices_of_a_warpgroup(shape: str, extent: str, type_name: str, count: int) -> None:
+    assert registers_of(shape, extent, BITS[type_name], warps=4) == count
 
 
 @pytest.mark.parametrize(("shape", "extent"), [("m16n8", "mn"), ("m16n8k16", "m"), ("m16n8k16", "mnk")])
 def test_what_is_no_shape_or_extent_is_an_error(shape: str, extent: str) -> None:
     with pytest.raises(ValueError, match=shape):
-        registers_of(shape, extent, "f16")
+        registers_of(shape, extent, 16)
 
 
 def test_every_product_deals_out_at_least_one_register() -> None:

@@ -1,4 +1,4 @@
-"""The fragments of warpgroup-level products. Manual: "Register Fragments" of wgmma.mma_async.
+"""The fragments of warpgroup-level products, and of stmatrix. Manual: "Register Fragments" of wgmma.mma_async.
 
 A warpgroup deals 64 rows out to its four warps, 16 to each, and those as mma.sync does. A lane's number is that of its
 thread in the warpgroup, 0 to 127.
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.fragments.mma import sizes
-from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_ir.fragments.moves import flipped
+from pyptx_ir.isa.matrix_rows import BITS, MatrixMove
 from pyptx_ir.plugins.rows import Fragments
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
 
-__all__ = ["FRAGMENTS", "Operand", "wgmma_fragment"]
+__all__ = ["FRAGMENTS", "MOVES", "Operand", "wgmma_fragment"]
 
 Operand: TypeAlias = Literal["a", "d"]
 """What registers hold: the first factor, where it is not in shared memory, and the sums."""
@@ -60,3 +61,7 @@ def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
 
 
 FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))
+
+# A thread stores what it holds of a sum of 16 by 8, narrowed to bytes: a pair of columns of row g, and of row g + 8.
+_M16N8: Final = flipped(distributed("stmatrix m16n8 .b8", 16, 8, 8, _PAIR))
+MOVES: Final = (MatrixMove("m16n8", ("b8",), _M16N8, 8, transposed=True),)

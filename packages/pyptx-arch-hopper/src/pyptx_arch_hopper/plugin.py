@@ -9,6 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
@@ -33,6 +34,14 @@ def pyptx_fragments() -> Sequence[Fragments]:
     from pyptx_arch_hopper.fragments import FRAGMENTS
 
     return FRAGMENTS
+
+
+@hookimpl
+def pyptx_matrix_moves() -> Sequence[MatrixMove]:
+    """Return how stmatrix moves what ldmatrix does not."""
+    from pyptx_arch_hopper.fragments import MOVES
+
+    return MOVES
 
 
 @hookimpl

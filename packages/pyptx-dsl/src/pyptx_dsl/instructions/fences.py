@@ -95,12 +95,10 @@ class Fence:
 fence = Fence()
 
 
-@emits(level="level scope")
 def membar(level: str = "gl", *, pred: Reg | None = None) -> None:
     """Emit `membar.level;`, the older spelling of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
-    choice("level", level, (*_MEMBAR.choices("level"), "sys"))
-    words = _MEMBAR.words(scope=level) if level == "sys" else _MEMBAR.words(level=level)
-    active("ptx.membar").emit(words, (), pred)
+    choice("level", level, _MEMBAR.choices("level"))
+    active("ptx.membar").emit(_MEMBAR.words(level=level), (), pred)
 
 
 def nanosleep(nanoseconds: object, *, pred: Reg | None = None) -> None:

@@ -14285,10 +14285,10 @@ class Mma:
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
-    - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
-    - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
-    - and 23 more forms
+    - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
+    - and 20 more forms
     """
 class Mma_sp:
     sync: Mma_sp_sync
@@ -14806,12 +14806,12 @@ class Mma_s32_2:
 class Mma_and:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.and.popc d, a, b, c` (PTX 7.1, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.and.popc d, a, b, c` (PTX 7.1, sm_80 or later)
         """
 class Mma_xor:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.xor.popc d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k16:
     row: Mma_sync_aligned_m16n8k16_row
@@ -14833,14 +14833,14 @@ class Mma_atype:
 class Mma_btype:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_f16_2:
     f16: Mma_f16_3
 class Mma_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_f32:
     bf16: Mma_bf16
@@ -14852,7 +14852,7 @@ class Mma_bf16:
 class Mma_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.bf16.bf16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_atype_2:
     e4m3: Mma_btype_2
@@ -14860,14 +14860,14 @@ class Mma_atype_2:
 class Mma_btype_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_f16_4:
     f16: Mma_f16_5
 class Mma_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_f64:
     f64: Mma_f64_2
@@ -14876,16 +14876,16 @@ class Mma_f64_2:
 class Mma_f64_3:
     f64: Mma_f64_4
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_f64_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     rn = rm
     rp = rm
@@ -14899,7 +14899,7 @@ class Mma_atype_3:
 class Mma_btype_3:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite:
     s32: Mma_s32_3
@@ -14926,7 +14926,7 @@ class Mma_atype_4:
 class Mma_btype_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 8.4, sm_89 or later)
         """
 class Mma_kind_f8f6f4:
     f16: Mma_f16_7
@@ -15002,7 +15002,7 @@ class Mma_atype_8:
 class Mma_btype_8:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite_2:
     s32: Mma_s32_4
@@ -15020,7 +15020,7 @@ class Mma_tf32:
 class Mma_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k64:
     row: Mma_sync_aligned_m16n8k64_row
@@ -15104,7 +15104,7 @@ class Mma_f16_9:
 class Mma_f16_10:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_f32_13:
     bf16: Mma_bf16
@@ -15115,7 +15115,7 @@ class Mma_f16_11:
 class Mma_f16_12:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k128:
     row: Mma_sync_aligned_m8n8k128_row
@@ -15135,7 +15135,7 @@ class Mma_s32_7:
 class Mma_xor_2:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.s32.atype.btype.ctype.xor.popc d, a, b, c` (PTX 7.0, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k16:
     row: Mma_sync_aligned_m8n8k16_row
@@ -15153,7 +15153,7 @@ class Mma_atype_9:
 class Mma_btype_9:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_4:
     s32: Mma_s32_8
@@ -15173,7 +15173,7 @@ class Mma_atype_10:
 class Mma_btype_10:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.shape.alayout.blayout{.satfinite}.s32.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_5:
     s32: Mma_s32_9
@@ -15193,7 +15193,7 @@ class Mma_f16_14:
 class Mma_f16_15:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
 class Mma_f32_14:
     f16: Mma_f16_16
@@ -15202,7 +15202,7 @@ class Mma_f16_16:
 class Mma_f16_17:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
     f32 = f16
 class Mma_sync_aligned_m8n8k4_row:
@@ -15219,16 +15219,16 @@ class Mma_f64_6:
 class Mma_f64_7:
     f64: Mma_f64_8
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_f64_8:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.alayout.blayout.f64.atype.btype.ctype{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     rn = rm
     rp = rm

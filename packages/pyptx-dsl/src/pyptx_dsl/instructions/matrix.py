@@ -13,7 +13,7 @@ from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.fragments import fragment
 from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import b8, b16, s4, s8
+from pyptx_dsl.types import s4, s8
 
 if TYPE_CHECKING:
     from pyptx_dsl.instructions.fragments import Fragment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ldmatrix", "movmatrix", "stmatrix"]
 
-_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+_COUNTS = ("x1", "x2", "x4")
 _LOAD = InstructionForms("ptx.ldmatrix", "ldmatrix")
 _STORE = InstructionForms("ptx.stmatrix", "stmatrix")
 
@@ -56,7 +56,7 @@ def ldmatrix(
     if shape == "m8n16" and source is None:
         known = ", ".join((*_LOAD.choices("source"), "s4"))
         raise OperandError("ptx.ldmatrix: shape='m8n16' needs a source", hint=f"source= is one of {known}")
-    types = (s8, s4) if source == "s4" else () if source else (b16,) if shape == "m8n8" else (b8,)
+    types = (s8, s4) if source == "s4" else None
     modifiers: dict[str, str | bool | None] = {"shape": shape, "layout": count, "space": space}
     modifiers |= {"trans": trans or transposed, "source": None if source == "s4" else source}
     words, form = _LOAD.chosen(types, **modifiers)
@@ -81,8 +81,8 @@ def stmatrix(
     others. `space` is that of `ldmatrix`.
     """
     count, transposed = _layout(layout, shape)
-    words = _STORE.words(shape=shape, layout=count, trans=trans or transposed, space=space)
-    registers = fragment("regs", regs, _COUNTS[count])
+    words, form = _STORE.chosen(shape=shape, layout=count, trans=trans or transposed, space=space)
+    registers = fragment("regs", regs, form.length("layout", count))
     active("ptx.stmatrix").emit(words, (as_address(smem), registers), pred)
 
 
@@ -96,4 +96,4 @@ def _layout(layout: str, shape: str) -> tuple[str, bool]:
     """Read `x4`, `m8n8.x4`, `x4.trans`: how many matrices, and whether transposed."""
     parts = [part for part in layout.split(".") if part != shape]
     count = ".".join(part for part in parts if part != "trans")
-    return choice("layout", count, tuple(_COUNTS)), "trans" in parts
+    return choice("layout", count, _COUNTS), "trans" in parts

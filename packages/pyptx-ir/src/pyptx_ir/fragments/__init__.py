@@ -1,14 +1,12 @@
 """Fragments: which element of a matrix lies in which register of which lane, for every tensor-core instruction."""
 
 from pyptx_ir.fragments.layout import Fragment, Place, Step
-from pyptx_ir.fragments.lookup import fragment_of
+from pyptx_ir.fragments.lookup import fragment_of, move_of
 from pyptx_ir.fragments.mma import mma_fragment, wmma_fragment
-from pyptx_ir.fragments.moves import Move, move_of
 from pyptx_ir.fragments.sparse import Sparsity, metadata_fragment, selected_lanes, sparse_fragment
 
 __all__ = [
     "Fragment",
-    "Move",
     "Place",
     "Sparsity",
     "Step",

@@ -1,4 +1,4 @@
-"""Finding a fragment by the name of its instruction."""
+"""Finding a fragment by the name of its instruction, and how a matrix moves by what the opcode says of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
+    from pyptx_ir.isa.matrix_rows import MatrixMove
 
 
 @until_plugins_change()
@@ -22,3 +23,17 @@ def fragment_of(instruction: str, shape: str, operand: str, element: str, order:
     from pyptx_ir.plugins.manager import manager
 
     return manager().fragments_of(instruction).layout(shape, operand, element, order)
+
+
+@until_plugins_change()
+def move_of(shape: str, *types: str, transposed: bool = False) -> MatrixMove:
+    """Return how `ldmatrix` or `stmatrix` of a shape moves a matrix: `move_of("m8n8", "b16", transposed=True)`.
+
+    Raise ValueError for what no plugin says.
+    """
+    from pyptx_ir.plugins.manager import manager
+
+    for move in manager().matrix_moves():
+        if (move.shape, move.types, move.transposed) == (shape, types, transposed):
+            return move
+    raise ValueError(f"no matrix of {shape} moves as {'.'.join(types)}{' transposed' if transposed else ''}")

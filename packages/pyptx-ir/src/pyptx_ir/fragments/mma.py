@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from pyptx_ir.fragments.distribution import distributed, transposed
 from pyptx_ir.fragments.layout import Fragment, Step
-from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_ir.isa.matrix_rows import BITS
 
 Operand: TypeAlias = Literal["a", "b", "c", "d"]
 

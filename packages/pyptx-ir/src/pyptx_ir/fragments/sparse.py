@@ -12,7 +12,7 @@ from functools import cache
 from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.fragments.layout import Fragment, Step
 from pyptx_ir.fragments.mma import sizes
-from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_ir.isa.matrix_rows import BITS
 
 _FIELD = 2  # bits
 _FIELDS = 16  # in a register

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -54,6 +55,22 @@ def pyptx_memories() -> Sequence[Memory]:
     from pyptx_ir.isa.memory_rows import MEMORIES
 
     return MEMORIES
+
+
+@hookimpl
+def pyptx_elements() -> Sequence[Element]:
+    """Return the types of elements of NVIDIA's matrices."""
+    from pyptx_ir.isa.matrix_rows import ELEMENTS
+
+    return ELEMENTS
+
+
+@hookimpl
+def pyptx_matrix_moves() -> Sequence[MatrixMove]:
+    """Return how ldmatrix moves matrices."""
+    from pyptx_ir.fragments.moves import MOVES
+
+    return MOVES
 
 
 @hookimpl

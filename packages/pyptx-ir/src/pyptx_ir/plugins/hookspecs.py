@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -61,8 +62,18 @@ class HookSpecs:
         raise NotImplementedError
 
     @hookspec
+    def pyptx_elements(self) -> Sequence[Element]:
+        """Return types of matrices' elements, which the kind of operand `fragment` counts registers by."""
+        raise NotImplementedError
+
+    @hookspec
     def pyptx_fragments(self) -> Sequence[Fragments]:
         """Return how matrices lie in the registers of instructions, for `pyptx_ir.fragments.fragment_of`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_matrix_moves(self) -> Sequence[MatrixMove]:
+        """Return how matrices move between shared memory and registers, for `pyptx_ir.fragments.move_of`."""
         raise NotImplementedError
 
     @hookspec

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
@@ -120,6 +121,14 @@ class Plugins:
     def operand_kinds(self) -> tuple[Kind, ...]:
         """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
         return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
+
+    def elements(self) -> tuple[Element, ...]:
+        """Return the types of matrices' elements, of the plugins that loaded: others' rows are not here."""
+        return cast("tuple[Element, ...]", self._loaded_rows("pyptx_elements"))
+
+    def matrix_moves(self) -> tuple[MatrixMove, ...]:
+        """Return how matrices move between shared memory and registers."""
+        return cast("tuple[MatrixMove, ...]", self._rows("pyptx_matrix_moves"))
 
     def fragments(self) -> tuple[Fragments, ...]:
         """Return the fragments of all instructions that have some."""

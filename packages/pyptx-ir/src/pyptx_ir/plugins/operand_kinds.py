@@ -8,7 +8,7 @@ from pyptx_ir.plugins.caches import until_plugins_change
 
 @until_plugins_change(maxsize=1)
 def operand_kinds() -> Kinds:
-    """Return all kinds of operands by name, NVIDIA's and those of plugins."""
+    """Return all kinds of operands by name, NVIDIA's and those of plugins, and the types of elements."""
     from pyptx_ir.plugins.manager import manager
 
-    return Kinds({kind.name: kind for kind in manager().operand_kinds()})
+    return Kinds(manager().operand_kinds(), manager().elements())

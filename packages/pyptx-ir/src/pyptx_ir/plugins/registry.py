@@ -12,6 +12,7 @@ import pluggy
 
 from pyptx_ir.isa.check_rows import CheckCode, CheckRule
 from pyptx_ir.isa.kinds.kind import Kind
+from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import InstructionRow
 from pyptx_ir.isa.target_rows import TargetRow
@@ -38,7 +39,9 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
     "pyptx_operand_kinds": (Kind, "name"),
+    "pyptx_elements": (Element, "name"),
     "pyptx_fragments": (Fragments, "instruction"),
+    "pyptx_matrix_moves": (MatrixMove, "name"),
     "pyptx_check_codes": (CheckCode, "name"),
     "pyptx_check_rules": (CheckRule, "name"),
     "pyptx_memories": (Memory, "space"),

@@ -72,7 +72,8 @@ def examine(module: str) -> None:
     for row in rows:
         _check_instruction_row(row, known)
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
-    _check_values([*plugins.fragments(), *plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
+    _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
+    _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
     for name in plugins.namespaces():
         _require(plugins.namespace(name) is not None, f"the namespace {name} is None")
 

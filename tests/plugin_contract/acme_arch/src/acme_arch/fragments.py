@@ -1,9 +1,19 @@
-"""How matrices lie in the registers of acme.dot: as those of mma.sync, but for d, of which a lane holds a row."""
+"""How matrices lie in the registers of acme_1.
+
+Those of acme.dot as those of mma.sync, but for d, of which a lane holds a row. Two warps multiply by acme.pair, and
+hold d and a together; a has elements of a type that no other architecture knows. And ldmatrix loads tiles of 8 x 4
+words.
+"""
 
 from __future__ import annotations
 
 from pyptx_ir.fragments import Fragment, Step, fragment_of
+from pyptx_ir.fragments.distribution import distributed
+from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.plugins.rows import Fragments
+
+# Twelve bits of floating point, which lie in sixteen of an untyped register.
+A12 = Element("a12", 16)
 
 # 32 rows of eight sums: a lane has a row.
 _SUMS = Fragment(
@@ -14,12 +24,29 @@ _SUMS = Fragment(
     lanes=tuple(Step(row=1 << bit) for bit in range(5)),
     elements=tuple(Step(column=1 << bit) for bit in range(3)),
 )
+_PAIR = {
+    "d": distributed("acme.pair m32n8k8 d .f32", 32, 8, 32, 2, warps=2),
+    "a": distributed("acme.pair m32n8k8 a .a12", 32, 8, A12.bits, 2, warps=2),
+}
 
 
-def _layout(shape: str, operand: str, element: str, _order: str) -> Fragment:
+def _dot(shape: str, operand: str, element: str, _order: str) -> Fragment:
     if shape != "m32n8k8":
         raise ValueError(f"acme.dot has no shape {shape!r}")
     return _SUMS if operand == "d" else fragment_of("mma", shape, operand, element)
 
 
-DOT = Fragments("acme.dot", _layout)
+def _pair(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    """Return the layout of an operand; each of the two warps holds all of b."""
+    return _PAIR[operand] if operand in _PAIR else fragment_of("mma", shape, operand, element)
+
+
+FRAGMENTS = (Fragments("acme.dot", _dot), Fragments("acme.pair", _pair))
+
+_WORDS = distributed("ldmatrix m8n4 .b32", 8, 4, 32, 1)
+# Of a column, eight lanes hold a word each.
+_COLUMNS = Fragment("ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Step(1), Step(2), Step(4), Step(0, 1), Step(0, 2)), ())
+MOVES = (
+    MatrixMove("m8n4", ("b32",), _WORDS, 32),
+    MatrixMove("m8n4", ("b32",), _COLUMNS, 32, transposed=True),
+)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.check_rows import CheckCode, CheckRule
     from pyptx_ir.isa.kinds.kind import Kind
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.plugins import LaunchAttribute, Semantics, SugarRule
     from pyptx_ir.plugins.rows import Fragments, SimulatorExtension
@@ -29,6 +30,26 @@ DOT = row(
     since=ptx(8, 0),
     targets=("acme_1",),
     manual="acme.dot",
+)
+PAIR = row(
+    "acme.pair.shape.f32.a12.f16 d, a, b",
+    shape=("m32n8k8",),
+    operands={"d": "fragment(mn f32, 2 warps)", "a": "fragment(mk a12, 2 warps)", "b": "fragment(kn f16)"},
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="acme.pair",
+)
+TILES = row(
+    "ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]",
+    shape=("m8n4",),
+    num=("x1", "x2", "x4"),
+    ss=("shared", "shared::cta"),
+    type=("b32",),
+    lengths={"num": (1, 2, 4)},
+    operands={"d": "fragment(num b32)"},
+    since=ptx(8, 0),
+    targets=("acme_1",),
+    manual="ldmatrix",
 )
 FROB = row(
     "acme.frob.b32 d, a",
@@ -99,8 +120,8 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return acme.frob, acme.dot, and what works in the vault."""
-    return (FROB, DOT, *VAULT, *BLENDER)
+    """Return acme.frob, the products of matrices, a form of ldmatrix, and what works in the vault."""
+    return (FROB, DOT, PAIR, TILES, *VAULT, *BLENDER)
 
 
 @hookimpl
@@ -112,11 +133,27 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
 
 
 @hookimpl
-def pyptx_fragments() -> Sequence[Fragments]:
-    """Return the fragments of acme.dot."""
-    from acme_arch.fragments import DOT as LAYOUTS
+def pyptx_elements() -> Sequence[Element]:
+    """Return the type of elements that acme.pair alone multiplies."""
+    from acme_arch.fragments import A12
 
-    return (LAYOUTS,)
+    return (A12,)
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return the fragments of acme.dot and acme.pair."""
+    from acme_arch.fragments import FRAGMENTS
+
+    return FRAGMENTS
+
+
+@hookimpl
+def pyptx_matrix_moves() -> Sequence[MatrixMove]:
+    """Return how ldmatrix moves tiles of 8 x 4 words."""
+    from acme_arch.fragments import MOVES
+
+    return MOVES
 
 
 @hookimpl

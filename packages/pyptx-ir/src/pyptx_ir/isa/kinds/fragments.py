@@ -1,7 +1,11 @@
 """A thread's share of a matrix: a vector of registers. Manual: "Matrix Fragments for …", "Block Scaling for mma.sync".
 
 The manual draws a figure for each shape and type, but the number of registers is always the same sum: the bits of the
-matrix, distributed evenly over the threads.
+matrix, distributed evenly over the threads of a warp, or of so many warps as the row says.
+
+The kind's argument is the extent of the matrix, or the number of registers, and the type of its elements: `mn f32`,
+`mk/2 atype`, `8 f16`. Behind it may stand another type, in whose registers they lie, and the number of warps:
+`mk bf16 f16, 4 warps`.
 """
 
 from __future__ import annotations
@@ -13,48 +17,29 @@ from typing import TYPE_CHECKING, cast
 from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
 from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, parse_limits
+from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.isa.scalar_types import WIDTHS, is_bits, is_integer
+from pyptx_ir.isa.scalar_types import is_bits, is_integer
 
 if TYPE_CHECKING:
+    from pyptx_ir.isa.matrix_rows import Element
     from pyptx_ir.isa.shapes import Shape
 
-# Bits of an element. The 4- and 6-bit floating-point types lie in a byte each ("packed in an 8-bit container"), but for
-# .kind::mxf4 and .kind::mxf4nvf4, whose rows say b4.
-BITS: dict[str, int] = {**WIDTHS, **dict.fromkeys(("e3m2", "e2m3", "e2m1"), 8), "b4": 4}
-# The registers that hold elements of a type; of those not named here, any 32-bit ones do.
-_HELD_BY: dict[str, tuple[str, ...]] = {
-    "f16": ("b32", "f16x2"),
-    "bf16": ("b32",),
-    "tf32": ("b32",),
-    "bits": ("b32",),
-    "f32": ("f32", "b32"),
-    "f64": ("f64", "b64"),
-    **dict.fromkeys(("s32", "s8", "u8", "s4", "u4", "b1"), ("b32", "u32", "s32")),
-}
-_ANY_HELD_BY = ("b32", "u32", "s32", "f32", "f16x2")
-# The literals that may stand for registers of an accumulator that is only read.
-_LITERALS: dict[str, tuple[str, ...]] = {"f32": ("single",), "f64": ("single", "double"), "s32": ("int",)}
+__all__ = ["BITS", "KINDS", "registers_of", "share_of"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
+_WARPS = re.compile(r", (\d+) warps$")
 _WARP = 32
-_WARPGROUP = 128
-_WARPGROUP_ROWS = 64
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
 
 
-def held_by(type_name: str) -> tuple[str, ...]:
-    """Return the types of registers that may hold elements of a type."""
-    return _HELD_BY.get(type_name, _ANY_HELD_BY)
-
-
 @functools.cache
-def registers_of(shape: str, extent: str, type_name: str) -> int:
+def registers_of(shape: str, extent: str, bits: int, warps: int = 1) -> int:
     """Return how many registers a thread has of a matrix of a product of `shape`, `m16n8k16`.
 
     `extent` is `mn`, `mk` or `kn`; behind it `/2` where half the elements are stored, or `*4` where the warp computes
-    four products at once. A product of 64 rows is a warpgroup's.
+    four products at once. An element has `bits`, and the matrix is distributed over the threads of some warps.
     """
     size = _SHAPE.fullmatch(shape)
     part = _EXTENT.fullmatch(extent)
@@ -66,21 +51,20 @@ def registers_of(shape: str, extent: str, type_name: str) -> int:
         elements *= int(part[3])
     elif part[2] == "/":
         elements //= int(part[3])
-    threads = _WARPGROUP if sizes["m"] == _WARPGROUP_ROWS else _WARP
-    bits = BITS[type_name]
-    return elements * bits // (threads * max(bits, 32))
+    return elements * bits // (warps * _WARP * max(bits, 32))
 
 
-def _taken_apart(argument: str, use: Use) -> tuple[int, str]:
-    """Return the number of registers, and the type whose registers they are."""
-    extent, type_name, *like = argument.split()
-    name = use.word(type_name)
+def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
+    """Return the number of registers, and the element whose registers they are."""
+    warps = _WARPS.search(argument)
+    extent, name, *like = _WARPS.sub("", argument).split()
+    elements = use.kinds.elements
     if extent.isdecimal() or extent in dict(use.row.lengths):
         count = use.count(extent)
     else:
-        shape = next(word for word in use.filled.values() if _SHAPE.fullmatch(word))
-        count = registers_of(shape, extent, name)
-    return count, like[0] if like else name
+        bits = elements[use.word(name)].bits
+        count = registers_of(use.word("shape"), extent, bits, int(warps[1]) if warps else 1)
+    return count, elements[like[0] if like else use.word(name)]
 
 
 def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
@@ -88,33 +72,33 @@ def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
     name, argument = use.kinds.split(use.place.kind)
     if name != "fragment":
         return None
-    count, type_name = _taken_apart(argument, use)
-    return count, held_by(type_name)
+    count, element = _taken_apart(argument, use)
+    return count, element.registers
 
 
 def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
-    count, type_name = _taken_apart(argument, use)
-    wanted = f"a vector of {count}, each a {_registers(type_name)}"
+    count, held = _taken_apart(argument, use)
+    wanted = f"a vector of {count}, each a {_registers(held)}"
     elements = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "vector":
         return Mismatch(wanted)
     if len(elements) != count:
         return Mismatch(wanted, VECTOR_LENGTH)
-    if not all(_fits(type_name, element, use) for element in elements):
+    if not all(_fits(held, element, use) for element in elements):
         return Mismatch(wanted, OPERAND_TYPE)
     if _are_mixed(elements):
         return Mismatch(f"{wanted}, and all of one type", OPERAND_TYPE)
     return None
 
 
-def _fits(type_name: str, element: Shape, use: Use) -> bool:
+def _fits(held: Element, element: Shape, use: Use) -> bool:
     if element[0] == "register":
-        return element[1] in ("", *held_by(type_name))
+        return element[1] in ("", *held.registers)
     if element[0] == "sink":
         return _is_only_written(use)
-    return element[0] == "literal" and not use.place.written and element[1] in _LITERALS.get(type_name, ())
+    return element[0] == "literal" and not use.place.written and element[1] in held.literals
 
 
 def _is_only_written(use: Use) -> bool:
@@ -129,15 +113,15 @@ def _are_mixed(elements: tuple[Shape, ...]) -> bool:
     return len({"integer" if is_integer(name) else name for name in names if not is_bits(name)}) > 1
 
 
-def _registers(type_name: str) -> str:
-    return f"{' or '.join('.' + name for name in held_by(type_name))} register"
+def _registers(held: Element) -> str:
+    return f"{' or '.join('.' + name for name in held.registers)} register"
 
 
 def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    count, type_name = _taken_apart(argument, use)
+    count, held = _taken_apart(argument, use)
     return tuple(
         f"{{{', '.join(f'%{name}_{(index + offset) % _MOST_NAMES}' for offset in range(count))}}}"
-        for name in held_by(type_name)
+        for name in held.registers
     )
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyptx_ir.isa.limits import Limits
+    from pyptx_ir.isa.matrix_rows import Element
     from pyptx_ir.isa.patterns import Place
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
@@ -105,7 +106,12 @@ class Kind:
 
 
 class Kinds(dict[str, Kind]):
-    """The kinds of operands, by name."""
+    """The kinds of operands, by name; `elements` are the types of matrices' elements, by name."""
+
+    def __init__(self, kinds: Iterable[Kind] = (), elements: Iterable[Element] = ()) -> None:
+        """Take kinds and types of elements."""
+        super().__init__({kind.name: kind for kind in kinds})
+        self.elements: Mapping[str, Element] = {element.name: element for element in elements}
 
     def split(self, text: str) -> tuple[str, str]:
         """Take a kind apart into its name and argument; `4*b32` is of the kind `*`, a type or slot of `typed`."""

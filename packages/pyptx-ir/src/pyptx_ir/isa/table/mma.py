@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.fragments import registers_of
+from pyptx_ir.isa.kinds.fragments import BITS, registers_of
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
@@ -45,7 +45,7 @@ class Product:
     def registers(self, shape: str, types: tuple[str, str, str, str]) -> tuple[int, int, int, int]:
         """Return how many registers a thread has of d, a, b and c."""
         extents = zip(_extents(self.times), types, strict=True)
-        d, a, b, c = (registers_of(shape, extent, name) for extent, name in extents)
+        d, a, b, c = (registers_of(shape, extent, BITS[name]) for extent, name in extents)
         return d, a, b, c
 
 
@@ -79,7 +79,7 @@ PRODUCTS = (
 
 
 def _row(product: Product) -> InstructionRow:
-    choices = {
+    slots = {
         "shape": product.shapes,
         "alayout": LAYOUTS if product.any_layout else ("row",),
         "blayout": LAYOUTS if product.any_layout else ("col",),
@@ -87,21 +87,16 @@ def _row(product: Product) -> InstructionRow:
         "btype": product.a,
         "ctype": product.c or (product.d,),
     }
-    slots = {name: values for name, values in choices.items() if len(values) > 1}
-    said = {name: name if name in slots else values[0] for name, values in choices.items()}
-    head = "mma.sync.aligned.{shape}.{alayout}.{blayout}".format_map(said) + (
-        "{.satfinite}" if product.saturates else ""
-    )
-    types = ".{atype}.{btype}.{ctype}".format_map(said)
+    saturate = "{.satfinite}" if product.saturates else ""
     tail = "{.rnd}" if product.rounds else f".{product.operation}.popc" if product.operation else ""
     d, a, b, c = _extents(product.times)
     return row(
-        f"{head}.{product.d}{types}{tail} d, a, b, c",
+        f"mma.sync.aligned.shape.alayout.blayout{saturate}.{product.d}.atype.btype.ctype{tail} d, a, b, c",
         operands={
             "d": f"fragment({d} {product.d})",
-            "a": f"fragment({a} {said['atype']})",
-            "b": f"fragment({b} {said['btype']})",
-            "c": f"fragment({c} {said['ctype']})",
+            "a": f"fragment({a} atype)",
+            "b": f"fragment({b} btype)",
+            "c": f"fragment({c} ctype)",
         },
         since=product.since,
         targets=(product.target,),

@@ -20,7 +20,7 @@ from pyptx_sim.numerics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
-    from pyptx_ir.fragments import Move
+    from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 _ROW = 16
 
 
-def _move(operands: Operands) -> tuple[Move, int]:
+def _move(operands: Operands) -> tuple[MatrixMove, int]:
     """Return how a matrix moves, and how many do."""
-    count = int(operands.word("num").removeprefix("x"))
     types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
-        return move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans"))), count
+        move = move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans")))
     except ValueError as error:
         opcode = ".".join(operands.opcode)
         raise MissingSemantics(f"the simulator has no semantics for {opcode}: {error}") from error
+    return move, operands.form().length("num") // move.fragment.registers
 
 
-def _naming(move: Move, count: int) -> Mask | None:
+def _naming(move: MatrixMove, count: int) -> Mask | None:
     """Return which lanes give addresses, None for all of them."""
     named = np.zeros((1, WARP), np.bool_)
     named[:, : count * move.addresses] = True
@@ -81,7 +81,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     return step
 
 
-def _elements(rows: Array, move: Move) -> Array:
+def _elements(rows: Array, move: MatrixMove) -> Array:
     """Return the elements of matrices, below each other, from their rows of 16 bytes, narrow ones padded."""
     words = np.ascontiguousarray(rows).view(np.uint32)
     fragment = move.fragment

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import fragment_of
-from pyptx_ir.isa.kinds.fragments import BITS
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
@@ -53,7 +52,7 @@ class Storage:
 def _storage(operands: Operands) -> Storage:
     which, element, by_rows = operands.word("which"), operands.word("type"), operands.word("layout") == "row"
     fragment = fragment_of("wmma", operands.word("shape"), "c" if which == "d" else which, element)
-    packed, bits = fragment.packed, BITS[element]
+    packed, bits = fragment.packed, fragment.bits
     together = packed if _lie_together(fragment, by_rows=by_rows) else 1
     if together * bits < 8:
         operands.fail(f"elements of {bits} bits that do not lie side by side in memory")
