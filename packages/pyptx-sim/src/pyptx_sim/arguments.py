@@ -163,7 +163,7 @@ class _Placing:
 
     def _descriptor(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
         """Return a descriptor, or the address of one in global memory."""
-        address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh) - GLOBAL_WINDOW
+        address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh)
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__

@@ -15,6 +15,7 @@ from pyptx_dsl.errors import DeviceError
 from pyptx_dsl.kernels.images import image_of
 from pyptx_dsl.kernels.keys import freeze
 from pyptx_dsl.once import OncePerKey
+from pyptx_ir.plugins.descriptors import described_alignments
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
 from pyptx_launch.launchers import MAX_TENSORS
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 1024
 """How many plans of a kernel stay loaded; beyond, the ones that were not used for longest go."""
-
-# cuTensorMapEncodeTiled wants addresses that are multiples of 16 bytes.
-_MAP_ALIGNMENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -189,11 +187,11 @@ def check_driver(kernel: str, place: Place) -> None:
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """Return what each array's address must be a multiple of: as its contract says, if there is one, and its map."""
-    mapped = {row.index for row in special.parameters if row.kind == "descriptor"}
+    """Return what each array's address must be a multiple of: as its contract says, and its descriptors."""
+    described = described_alignments(special.parameters)
     sizes = [row.alignment for row in special.inputs] or [tensor.element_size() for tensor in inputs]
     sizes += [output.alignment for output in special.outputs]
-    return tuple(max(_MAP_ALIGNMENT, size) if index in mapped else size for index, size in enumerate(sizes))
+    return tuple(max(size, described.get(index, 1)) for index, size in enumerate(sizes))
 
 
 def _misaligned(inputs: Sequence[torch.Tensor], ready: Ready) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_interface import SCALARS
 from pyptx_dsl.types import from_name
-from pyptx_ir.plugins.descriptors import descriptor_kind_of
+from pyptx_ir.plugins.descriptors import described_alignments, descriptor_kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,8 @@ _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 def alignments(special: Specialization) -> list[int]:
     """Return what each array's address must be a multiple of: as its contract says, and its descriptor."""
     found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
-    for row in special.parameters:
-        if row.descriptor is not None and row.index is not None:
-            wanted = descriptor_kind_of(type(row.descriptor)).array_alignment(row.descriptor)
-            found[row.index] = max(found[row.index], wanted)
-    return found
+    described = described_alignments(special.parameters)
+    return [max(alignment, described.get(index, 1)) for index, alignment in enumerate(found)]
 
 
 def code_of(described: object) -> DescriptorCode | None:

@@ -28,6 +28,8 @@ def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
 
 def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
     """Return the first kind of descriptors that are as large as a parameter; None if there is none."""
+    if parameter.type != "b8" or not parameter.dimensions:  # a number or a pointer, for which no plugin is asked
+        return None
     from pyptx_ir.plugins.descriptors import descriptor_kinds
 
     return next((kind for kind in descriptor_kinds() if _has_size(parameter, kind)), None)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
+    from pyptx_ir.plugins.rows import EntryParameter
 
 
 def descriptor_kinds() -> tuple[DescriptorKind, ...]:
@@ -36,4 +39,14 @@ def descriptor_kind_of(described: type) -> DescriptorKind:
             f"no installed plugin has descriptors that a {described.__name__} describes",
             hint="install the package of the architecture",
         )
+    return found
+
+
+def described_alignments(parameters: Iterable[EntryParameter]) -> dict[int, int]:
+    """Return what the addresses of arrays must be multiples of by their descriptors, for each array that has some."""
+    found: dict[int, int] = {}
+    for row in parameters:
+        if row.descriptor is not None and row.index is not None:
+            wanted = descriptor_kind_of(type(row.descriptor)).array_alignment(row.descriptor)
+            found[row.index] = max(found.get(row.index, 1), wanted)
     return found

@@ -76,16 +76,15 @@ def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) ->
         hint = "copy a map that the host has encoded there first; its fields are then replaced one by one"
         turn.misuse("tensor-map", message, hint)
         return
-    arena.set_bytes(offset, _edited(turn, record, *change).pack())
+    arena.set_bytes(offset, _edited(record, *change).pack())
     turn.changed()
 
 
-def _edited(turn: Turn, record: Record, field: str, ordinal: int, value: int) -> Record:
+def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
     """Return a map with another value in a field, as `tensormap.replace` numbers fields and values."""
     values = {each.name: getattr(record, each.name) for each in fields(record)}
     if field == "global_address":
-        relative = turn.global_offset(value) & _MASK64
-        values["address"] = relative - (relative >> 63 << 64)
+        values["address"] = (value & _MASK64) - ((value & _MASK64) >> 63 << 64)
     elif field == "rank":
         values["rank"] = min(value + 1, _MOST_DIMENSIONS)
     elif field in _MODES:

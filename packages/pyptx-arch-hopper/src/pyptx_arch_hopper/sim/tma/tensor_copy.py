@@ -215,10 +215,12 @@ def _misuse(turn: Turn, message: str, hint: str) -> None:
 def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
     """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
     memory = turn.memory("global")
-    origin = described.origin(thread.corner)
+    start = described.origin(thread.corner)
+    origin = None if start is None else turn.global_offset(start)
     if origin is not None and memory.holds(origin, origin + described.span):
         return Elements("global", memory.arena, dtype_of_unit(step), described.pattern(step) + origin // step), None
-    addresses, inside = described.units(thread.corner, thread.offsets, step)
+    places, inside = described.units(thread.corner, thread.offsets, step)
+    addresses = turn.global_offset(places)
     sound = addresses if inside is None else addresses[inside]
     if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
         outside = memory.outside(sound, step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 __all__ = ["Accesses"]
+
+Addressed = TypeVar("Addressed", int, Integers)
 
 
 class Accesses(ActiveLanes):
@@ -126,8 +128,8 @@ class Accesses(ActiveLanes):
         """
         return self.wave.peers(warp, mask)
 
-    def global_offset(self, address: int) -> int:
-        """Return the offset in the arena of global memory that a generic address stands for."""
+    def global_offset(self, address: Addressed) -> Addressed:
+        """Return the offset in the arena of global memory that a generic address, or each of several, stands for."""
         return address - GLOBAL_WINDOW
 
     # --- accesses -------------------------------------------------------------------------------

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from acme_arch.descriptors import SLICE, Slice
 from pyptx_sim.extension import Descriptor
-from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
     from typing import Final
 
 
 def _encode(described: Slice, address: int) -> bytes:
-    return struct.pack("<QQ", GLOBAL_WINDOW + address, described.length)
+    return struct.pack("<QQ", address, described.length)
 
 
 DESCRIPTORS: Final = (Descriptor(name="slice", described=Slice, encode=_encode, alignment=SLICE.alignment),)
