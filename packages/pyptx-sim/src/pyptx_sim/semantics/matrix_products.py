@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.fragments import Fragment, fragment_of
 from pyptx_ir.isa.kinds.fragments import element_of, product_shape
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.numerics.dot_products import (
     Sum,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.floating_point import finished
 from pyptx_sim.semantics.numerics.formats import HALVES
