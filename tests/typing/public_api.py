@@ -12,7 +12,8 @@ from pyptx.modules import FunctionName, ModuleBuilder
 from pyptx.types import PtxType, b32, f32, u32, u64
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.shared_memory.allocations import SharedSlice
-from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
+from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Specialization
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.nodes import Instruction, Module

@@ -22,7 +22,8 @@ from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, Semantics, SugarRule, TensorMap
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Fragments, Runtime, SugarRule, TensorMap
+from pyptx_ir.plugins.semantics import Semantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,8 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, Semantics, SimulatorExtension
+    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, SimulatorExtension
+    from pyptx_ir.plugins.semantics import Semantics
 
 
 @hookimpl

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from pyptx_ir.deprecated import moved_names
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
-from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, Semantics, SugarRule
+from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, SugarRule
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.plugins.version import API_VERSION
 

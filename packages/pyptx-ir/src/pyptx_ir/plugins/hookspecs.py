@@ -30,10 +30,10 @@ if TYPE_CHECKING:
         Fragments,
         LaunchAttribute,
         Runtime,
-        Semantics,
         SimulatorExtension,
         SugarRule,
     )
+    from pyptx_ir.plugins.semantics import Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
         Fragments,
         LaunchAttribute,
         Runtime,
-        Semantics,
         SimulatorExtension,
         SugarRule,
     )
+    from pyptx_ir.plugins.semantics import Semantics
 
 Row = TypeVar("Row")
 

@@ -27,10 +27,10 @@ from pyptx_ir.plugins.rows import (
     Fragments,
     LaunchAttribute,
     Runtime,
-    Semantics,
     SimulatorExtension,
     SugarRule,
 )
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:

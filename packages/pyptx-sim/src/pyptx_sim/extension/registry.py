@@ -12,7 +12,7 @@ from pyptx_sim.extension.step import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyptx_ir.plugins.rows import Semantics
+    from pyptx_ir.plugins.semantics import Semantics
     from pyptx_sim.extension.descriptor import Descriptor
     from pyptx_sim.extension.mutation import Mutation
     from pyptx_sim.extension.rule import Rule

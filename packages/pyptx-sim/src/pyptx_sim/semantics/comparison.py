@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.isa.scalar_types import is_float
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
 from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.numerics.subnormals import flushed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.isa.scalar_types import is_float
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics import casts
 from pyptx_sim.numerics.clamping import rectified, saturated
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.integers import multiply_high
 from pyptx_sim.operation import Array, Compute, Operation
 from pyptx_sim.semantics.operations import operation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.integers import divide, double_width, multiply_high, remainder
 from pyptx_sim.numerics.packed import elementwise, split
 from pyptx_sim.operation import Array, Operation

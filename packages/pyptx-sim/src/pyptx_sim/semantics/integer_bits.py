@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.integers import count_ones, top_bit
 from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of

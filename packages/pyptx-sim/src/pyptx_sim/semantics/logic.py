@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of

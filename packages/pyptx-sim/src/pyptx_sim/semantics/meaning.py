@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyptx_ir.isa.binding import Bound
-    from pyptx_ir.plugins.rows import Semantics
+    from pyptx_ir.plugins.semantics import Semantics
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.operation import Compute
 

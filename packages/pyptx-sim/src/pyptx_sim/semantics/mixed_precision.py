@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.single import single
 from pyptx_sim.semantics.errors import NoSemantics

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.packed import join, split
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.errors import NoSemantics

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.plugins.rows import Semantics
+from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.integers import top_bit
 from pyptx_sim.numerics.nan import canonical

@@ -14,9 +14,11 @@ class Acme:
     alloc: Acme_alloc
     """- `acme.alloc.b32 d` (PTX 8.0, acme_1 or later)"""
     blend: Acme_blend
-    """- `acme.blend.b32 [d], [a], [b]` (PTX 8.0, acme_1 or later)"""
+    """- `acme.blend{.order}.b32 [d], [a], [b]` (PTX 8.0, acme_1 or later)"""
     commit: Acme_commit
     """- `acme.commit.shared.b64 [bar]` (PTX 8.0, acme_1 or later)"""
+    consult: Acme_consult
+    """- `acme.consult.b32 [r]` (PTX 8.0, acme_1 or later)"""
     dot: Acme_dot
     """- `acme.dot.shape.f32.tf32 d, a, b` (PTX 8.0, acme_1 or later)"""
     def fence(self, *, pred: Guard = None) -> None:
@@ -29,8 +31,14 @@ class Acme:
     """
     get: Acme_get
     """- `acme.get.b32 d, [a]` (PTX 8.0, acme_1 or later)"""
+    pair: Acme_pair
+    """- `acme.pair.shape.f32.a12.f16 d, a, b` (PTX 8.0, acme_1 or later)"""
+    def publish(self, *, pred: Guard = None) -> None:
+        """- `acme.publish` (PTX 8.0, acme_1 or later)"""
     put: Acme_put
     """- `acme.put.b32 [a], b` (PTX 8.0, acme_1 or later)"""
+    shuffle: Acme_shuffle
+    """- `acme.shuffle.b32 [d], [a], [r]` (PTX 8.0, acme_1 or later)"""
     def wait(self, *, pred: Guard = None) -> None:
         """- `acme.wait` (PTX 8.0, acme_1 or later)"""
 class Acme_alloc:
@@ -38,12 +46,19 @@ class Acme_alloc:
         """- `acme.alloc.b32 d` (PTX 8.0, acme_1 or later)"""
 class Acme_blend:
     def b32(self, d: object, a: object, b: object, /, *, pred: Guard = None) -> None:
-        """- `acme.blend.b32 [d], [a], [b]` (PTX 8.0, acme_1 or later)"""
+        """- `acme.blend{.order}.b32 [d], [a], [b]` (PTX 8.0, acme_1 or later)"""
+    columns: Acme_blend_columns
+class Acme_blend_columns:
+    def b32(self, d: object, a: object, b: object, /, *, pred: Guard = None) -> None:
+        """- `acme.blend{.order}.b32 [d], [a], [b]` (PTX 8.0, acme_1 or later)"""
 class Acme_commit:
     shared: Acme_commit_shared
 class Acme_commit_shared:
     def b64(self, bar: Name, /, *, pred: Guard = None) -> None:
         """- `acme.commit.shared.b64 [bar]` (PTX 8.0, acme_1 or later)"""
+class Acme_consult:
+    def b32(self, r: object, /, *, pred: Guard = None) -> None:
+        """- `acme.consult.b32 [r]` (PTX 8.0, acme_1 or later)"""
 class Acme_dot:
     m32n8k8: Acme_dot_m32n8k8
 class Acme_dot_m32n8k8:
@@ -62,19 +77,63 @@ class Acme_frob:
 class Acme_get:
     def b32(self, d: Result, a: object, /, *, pred: Guard = None) -> Reg:
         """- `acme.get.b32 d, [a]` (PTX 8.0, acme_1 or later)"""
+class Acme_pair:
+    m32n8k8: Acme_pair_m32n8k8
+class Acme_pair_m32n8k8:
+    f32: Acme_pair_m32n8k8_f32
+class Acme_pair_m32n8k8_f32:
+    a12: Acme_pair_m32n8k8_f32_a12
+class Acme_pair_m32n8k8_f32_a12:
+    def f16(self, d: Values, a: Values, b: Values, /, *, pred: Guard = None) -> None:
+        """- `acme.pair.shape.f32.a12.f16 d, a, b` (PTX 8.0, acme_1 or later)"""
 class Acme_put:
     def b32(self, a: object, b: Value, /, *, pred: Guard = None) -> None:
         """- `acme.put.b32 [a], b` (PTX 8.0, acme_1 or later)"""
+class Acme_shuffle:
+    def b32(self, d: object, a: object, r: object, /, *, pred: Guard = None) -> None:
+        """- `acme.shuffle.b32 [d], [a], [r]` (PTX 8.0, acme_1 or later)"""
+class Ldmatrix_sync_aligned_m8n4:
+    x1: Ldmatrix_sync_aligned_m8n4_num
+    x2: Ldmatrix_sync_aligned_m8n4_num
+    x4: Ldmatrix_sync_aligned_m8n4_num
+class Ldmatrix_sync_aligned_m8n4_num:
+    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load small matrices from shared memory into the layout of registers that mma takes.
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
+        """
+    shared: Ldmatrix_ss
+    shared__cta: Ldmatrix_ss
+    trans: Ldmatrix_trans
+class Ldmatrix_ss:
+    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load small matrices from shared memory into the layout of registers that mma takes.
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
+        """
+class Ldmatrix_trans:
+    def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
+        """Load small matrices from shared memory into the layout of registers that mma takes.
+        - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
+        """
+    shared: Ldmatrix_ss
+    shared__cta: Ldmatrix_ss
 
 acme: Acme
 """- `acme.alloc`
 - `acme.blend`
 - `acme.commit`
+- `acme.consult`
 - `acme.dot`
 - `acme.fence`
 - `acme.free`
 - `acme.frob`: Reverse the bits of a word, and add one.
 - `acme.get`
+- `acme.pair`
+- `acme.publish`
 - `acme.put`
+- `acme.shuffle`
 - `acme.wait`
+"""
+ldmatrix_sync_aligned_m8n4: Ldmatrix_sync_aligned_m8n4
+"""Load small matrices from shared memory into the layout of registers that mma takes.
+- `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
 """
