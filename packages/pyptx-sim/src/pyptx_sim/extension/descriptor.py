@@ -16,7 +16,8 @@ class Descriptor:
     """A kind of descriptors, which `pyptx_sim.Mapped` passes with their arrays.
 
     `described` is the class of what says how the array is described; `encode(it, address)` returns the bytes, for an
-    array at an address of global memory, as threads use it, and raises LaunchError for what cannot be described so. `alignment`, in bytes, is what a parameter with such an object by value needs.
+    array at an address of global memory, as threads use it, and raises LaunchError for what cannot be described so.
+    `alignment`, in bytes, is what a parameter with such an object by value needs.
     """
 
     name: str
