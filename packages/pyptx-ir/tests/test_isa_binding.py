@@ -100,3 +100,28 @@ def test_every_form_fits_the_types_that_its_operands_have() -> None:
                 if len(registers) == len(types):
                     pairs = zip(types, registers, strict=True)
                     assert all(takes(of, held or "", relaxed=True) for of, held in pairs), (text, name, types)
+
+
+@pytest.mark.parametrize(
+    ("text", "spaces"),
+    [
+        ("ld.u32 %r1, [%rd1];", ()),
+        ("ld.param::entry.u32 %r1, [p];", ("param::entry",)),
+        ("ld.relaxed.gpu.global.u32 %r1, [%rd1];", ("global",)),
+        ("cp.async.ca.shared::cta.global [%r1], [%rd1], 4;", ("shared::cta", "global")),
+        ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rd1];", ("shared::cluster",)),
+    ],
+)
+def test_the_state_spaces_of_an_opcode_are_slots_or_words_of_the_syntax_line(
+    text: str, spaces: tuple[str, ...]
+) -> None:
+    found = bound(parse_instruction(text), declared)
+    assert found is not None
+    assert found.spaces == spaces
+
+
+@pytest.mark.parametrize("order", ["relaxed.gpu", "gpu.relaxed"])
+def test_what_a_word_is_does_not_depend_on_where_it_stands(order: str) -> None:
+    found = bound(parse_instruction(f"ld.{order}.global.v2.u32 {{%r1, %r2}}, [%rd1];"), declared)
+    assert found is not None
+    assert (found.words["sem"], found.words["scope"], found.types["d"]) == ("relaxed", "gpu", ("u32", "u32"))

@@ -64,9 +64,9 @@ def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
     signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}
     turned = ("trans_b",) if registers else ("trans_a", "trans_b")
     orders = dict.fromkeys(turned, f"imm in {ORDERS}") if product.transposes else {}
-    a = f"fragment(mk{'/2' if sparse else ''} {product.a}, 4 warps)" if registers else "u64"
+    a = f"fragment(mk{'/2' if sparse else ''} {product.a} over 4 warps)" if registers else "u64"
     operands = {
-        "d": f"fragment(mn {product.d}, 4 warps)",
+        "d": f"fragment(mn {product.d} over 4 warps)",
         "a" if registers else "a_desc": a,
         "b_desc": "u64",
         **metadata,

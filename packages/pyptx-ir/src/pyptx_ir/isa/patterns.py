@@ -23,6 +23,8 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
+    fragment(mn type) a thread's registers of the m x n elements of a product of the row's `shape`, held by one warp;
+                      `fragment(mk type over 4 warps)` by four (`pyptx_ir.isa.kinds.fragments`)
     word              a 32-bit register of any type
     words(n b)        a vector of as many of them as hold n items of b bits each; n is a slot with `lengths`
     movable(type)     what mov copies: a value of the type, or the name of a variable or function

@@ -110,7 +110,10 @@ def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
 
 def _resolves(kind: str, slots: Collection[str]) -> bool:
     """Tell whether a kind of operand exists, and the type that it names."""
-    name, argument = operand_kinds().split(kind)
+    kinds = operand_kinds()
+    name, argument = kinds.split(kind)
+    if name == "fragment":
+        return argument.split()[1] in {*slots, *kinds.elements}
     if name in ("*", "vec"):
         return _resolves(argument.partition("*")[2] if name == "*" else argument, slots)
-    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in operand_kinds()
+    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in kinds

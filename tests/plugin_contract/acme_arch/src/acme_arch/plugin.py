@@ -34,7 +34,7 @@ DOT = row(
 PAIR = row(
     "acme.pair.shape.f32.a12.f16 d, a, b",
     shape=("m32n8k8",),
-    operands={"d": "fragment(mn f32, 2 warps)", "a": "fragment(mk a12, 2 warps)", "b": "fragment(kn f16)"},
+    operands={"d": "fragment(mn f32 over 2 warps)", "a": "fragment(mk a12 over 2 warps)", "b": "fragment(kn f16)"},
     since=ptx(8, 0),
     targets=("acme_1",),
     manual="acme.pair",

@@ -5,7 +5,7 @@ matrix, distributed evenly over the threads of a warp, or of so many warps as th
 
 The kind's argument is the extent of the matrix, or the number of registers, and the type of its elements: `mn f32`,
 `mk/2 atype`, `8 f16`. Behind it may stand another type, in whose registers they lie, and the number of warps:
-`mk bf16 f16, 4 warps`.
+`mk bf16 f16 over 4 warps`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["BITS", "KINDS", "registers_of", "share_of"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
-_WARPS = re.compile(r", (\d+) warps$")
+_WARPS = re.compile(r" over (\d+) warps$")
 _WARP = 32
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
 

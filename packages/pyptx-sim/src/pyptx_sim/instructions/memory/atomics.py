@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.instructions.memory.addresses import target
-from pyptx_sim.instructions.memory.transfers import scope_behind
+from pyptx_sim.instructions.memory.transfers import fence_scope
 from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.memory.access import Access, fault
 from pyptx_sim.machine.memory.atomics import FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
@@ -51,8 +51,8 @@ def compile_atomic(operands: Operands) -> Action:
     dtype, count = dtype_of(ptx_type), len(readers)
     access = Access("atomic", dtype.itemsize * count, strong=True)
     find = target(operands, operands.named("a"), operands.space)
-    releases = scope_behind(operands, "release", "acq_rel")
-    acquires = scope_behind(operands, "acquire", "acq_rel")
+    releases = fence_scope(operands, "release", "acq_rel")
+    acquires = fence_scope(operands, "acquire", "acq_rel")
     run = _Atomic(dtype, dtype_of(element), readers, compared, access, polls=operands.polls)
 
     def step(wave: Wave, lanes: Lanes) -> None:

@@ -26,8 +26,8 @@ def is_strong(operands: Operands) -> bool:
     return bool(operands.word("sem") or operands.word("volatile"))
 
 
-def scope_behind(operands: Operands, *orders: str) -> str | None:
-    """Return the scope of an instruction whose memory order is one of these, the widest if it names none, or None."""
+def fence_scope(operands: Operands, *orders: str) -> str | None:
+    """Return the scope that an instruction fences if its memory order is one of these: the widest if it names none."""
     return (operands.word("scope") or "sys") if operands.word("sem") in orders else None
 
 
@@ -44,7 +44,7 @@ def compile_load(operands: Operands) -> Action:
     count = len(elements)
     find = target(operands, source, operands.space)
     access = Access("read", dtype.itemsize * count, strong=is_strong(operands), used=operands.site.used_bytes)
-    acquires = scope_behind(operands, "acquire")
+    acquires = fence_scope(operands, "acquire")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
@@ -80,7 +80,7 @@ def compile_store(operands: Operands) -> Action:
         return lambda wave, lanes: write(wave, lanes, read(wave, lanes))
     find = target(operands, destination, operands.space)
     access = Access("write", dtype_of(ptx_type).itemsize * len(types), strong=is_strong(operands))
-    releases = scope_behind(operands, "release")
+    releases = fence_scope(operands, "release")
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if releases is not None:
