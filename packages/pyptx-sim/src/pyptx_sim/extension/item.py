@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -65,7 +65,7 @@ class AsyncItem:
         """Let some of the operations complete, or all."""
         if which is None:
             self.move()
-            self.keep(np.zeros(len(self), np.bool_))
+            self.keep(slice(0))
             return
         if which.any():
             part = self._part(which)
@@ -86,15 +86,15 @@ class AsyncItem:
         return issued
 
     def _part(self, which: NDArray[np.bool_]) -> AsyncItem:
-        part = type(self)(**{field.name: getattr(self, field.name) for field in fields(self)})
+        part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)
         return part
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
+    def keep(self, which: NDArray[np.bool_] | slice) -> None:
         """Forget all operations but some."""
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                setattr(self, field.name, value[which])
+                setattr(self, name, value[which])
             elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
-                setattr(self, field.name, tuple(each[which] for each in value))
+                setattr(self, name, tuple(each[which] for each in value))

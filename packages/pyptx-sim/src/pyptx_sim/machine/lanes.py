@@ -36,6 +36,14 @@ def _places(mask: Mask) -> tuple[IntArray, IntArray]:
     return positions.astype(np.int64, copy=False), lanes.astype(np.int64, copy=False)
 
 
+@lru_cache(maxsize=WARP)
+def _one_lane(lane: int) -> tuple[Mask, tuple[IntArray, IntArray]]:
+    mask = np.zeros((1, WARP), np.bool_)
+    mask[0, lane] = True
+    mask.flags.writeable = False
+    return mask, _places(mask)
+
+
 class Lanes:
     """The active lanes of one step: some rows (warps) of the wave, and a mask over them.
 
@@ -53,6 +61,14 @@ class Lanes:
         self.height = height
         self.whole = whole
         self._active: tuple[IntArray, IntArray] | None = None
+
+    @classmethod
+    def of_thread(cls, warp: int, lane: int) -> Lanes:
+        """Return one lane of a warp."""
+        mask, active = _one_lane(lane)
+        one = cls(np.array([warp], np.int64), mask, 1, whole=False)
+        one._active = active
+        return one
 
     @property
     def active(self) -> tuple[IntArray, IntArray]:

@@ -113,6 +113,10 @@ class BulkCopy(AsyncItem):
         """Read the source, unless that has happened."""
         self.transfer.read()
 
+    def keep(self, which: Mask | slice) -> None:
+        """Forget the copy, or keep it: of its arrays, those of every item alone are of one entry."""
+        self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
+
     def move(self) -> None:
         """Write, then count the bytes."""
         self.transfer.write()

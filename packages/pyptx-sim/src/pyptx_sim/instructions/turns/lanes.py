@@ -81,10 +81,8 @@ class ActiveLanes:
 
     def by_thread(self) -> Iterator[Self]:
         """Yield the turn of each active lane, in order."""
-        for warp, lane in zip(*self.threads, strict=True):
-            mask = np.zeros((1, 32), np.bool_)
-            mask[0, lane] = True
-            yield type(self)(self.wave, Lanes(warp[None], mask, 1, whole=False))
+        for warp, lane in zip(*(part.tolist() for part in self.threads), strict=True):
+            yield type(self)(self.wave, Lanes.of_thread(warp, lane))
 
     def narrowed(self, condition: Masks) -> Self | None:
         """Return the turn of those lanes for which a condition holds; None if there are none.
