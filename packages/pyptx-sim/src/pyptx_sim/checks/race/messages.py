@@ -119,9 +119,8 @@ class Messages:
                 snapshots.rows[lane] = known
         if in_order:
             for warp, mask in zip(warps.tolist(), masks, strict=True):
-                known = _snapshot(self._clocks, fenced[warp], warp, mask)
-                if known is not None:
-                    self._in_order = _joined(self._in_order, {(level, warp // self._cta): known})
+                kept = _snapshot(self._clocks, fenced[warp], warp, mask)
+                self._in_order = _joined(self._in_order, {(level, warp // self._cta): kept})
         self._clocks.now[warps] += 1
 
     def _known(self, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Known]]:
@@ -202,18 +201,18 @@ class Messages:
         self, order: Order, level: int, place: tuple[Space, int], warp: int, mask: NDArray[np.bool_]
     ) -> Message:
         """Return what a strong write of lanes leaves."""
-        clocks, block, message = self._clocks, warp // self._cta, dict[tuple[int, int], "Known"]()
+        clocks, block = self._clocks, warp // self._cta
+        message: Message = {}
         if order.releases:
             now = clocks.told(np.array([warp]), mask[None])
             for lane in np.flatnonzero(mask).tolist():
                 self._released.setdefault((warp, lane, *place), {})[level] = now
         for lane in np.flatnonzero(mask).tolist() if self._released else ():
             for wide, known in self._released.get((warp, lane, *place), {}).items():
-                message = dict(_joined(message, {(wide, block): known}))
+                message = _joined(message, {(wide, block): known})
         for wide, fenced in self._fenced.items():
-            known = _snapshot(clocks, fenced[warp], warp, mask) if warp in fenced else None
-            if known is not None:
-                message = dict(_joined(message, {(wide, block): known}))
+            if warp in fenced and fenced[warp].at[mask].any():
+                message = _joined(message, {(wide, block): _snapshot(clocks, fenced[warp], warp, mask)})
         return message
 
     # --- learning -------------------------------------------------------------------------------
@@ -246,11 +245,9 @@ def _one(lane: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _snapshot(clocks: WarpClocks, snapshots: _Snapshots, warp: int, mask: NDArray[np.bool_]) -> Known | None:
-    """Return what lanes knew and had done at their fences; None if they have not met one."""
+def _snapshot(clocks: WarpClocks, snapshots: _Snapshots, warp: int, mask: NDArray[np.bool_]) -> Known:
+    """Return what lanes knew and had done at their fences."""
     at, lanes = snapshots.at[mask], np.flatnonzero(mask)
-    if not at.any():
-        return None
     distinct = {id(row): row for row in (snapshots.rows[lane] for lane in lanes.tolist()) if row is not None}
     whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
     columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
