@@ -46,10 +46,13 @@ EXERCISED: set[tuple[str, ...]] = set()
 def bind(text: str) -> Operation:
     """Bind the instruction spelt `text`; the rows of the longest opcode win."""
     instruction = parse_instruction(text)
+    form = bound(instruction, lambda _name: "")
+    if form is None:
+        raise NoSemantics(instruction, "no row of the instruction table has this form of it")
     for count in range(len(instruction.opcode), 0, -1):
         rows = _ROWS.get(".".join(instruction.opcode[:count]))
         if rows is not None:
-            return operation_of(rows, instruction, lambda _name: "")
+            return operation_of(rows, form)
     raise LookupError(f"no row for {text}")
 
 

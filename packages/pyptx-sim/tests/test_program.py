@@ -235,6 +235,24 @@ def test_words_that_no_row_knows_are_refused(body: str) -> None:
         execute(body, np.zeros(32, np.uint32))
 
 
+def test_for_experiments_it_is_read_as_the_form_that_it_comes_nearest_to() -> None:
+    body = """
+    mov.u32 %r1, 5;
+    add.acme.u32 %r2, %r1, %r0;
+    fence.acme.sc.gpu;
+    st.acme.relaxed.gpu.global.u32 [%rd1], %r2;
+    """
+    out = np.zeros(32, np.uint32)
+    with pytest.raises(UnknownForm, match="acme"):
+        execute(body, out)
+    assert execute(body, out, any_form=True).clean
+    np.testing.assert_array_equal(out, 5 + np.arange(32))
+    with pytest.raises(UnknownForm, match=rf"frobnicate(.|\n)*PTX line {BODY_LINE}"):
+        execute("frobnicate.f32 %f1, %f2;", out, any_form=True)
+    with pytest.raises(UnknownForm, match="add"):
+        execute("add.acme.u32 %r2, %r1;", out, any_form=True)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

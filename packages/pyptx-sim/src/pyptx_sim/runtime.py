@@ -38,6 +38,7 @@ class _Options(TypedDict, total=False):
     late: bool
     step_limit: int | None
     numerics: str
+    any_form: bool
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
 
@@ -99,7 +100,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """Run a kernel with checks; faults become findings.
 
     `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit`, `numerics` ("fast" or "exact"),
-    `trace`, `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
+    `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})

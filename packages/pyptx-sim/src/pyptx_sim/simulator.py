@@ -54,6 +54,7 @@ def run(
     late: bool = False,
     step_limit: int | None = STEP_LIMIT,
     numerics: str = "fast",
+    any_form: bool = False,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
     shared: Sequence[SharedVariable] = (),
@@ -71,8 +72,10 @@ def run(
     a fixed order, any other number in a random one; `late` lets such work complete only when something waits for it.
     `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
     the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
-    refused. `origins` maps PTX lines to the user's frames, `names` are the user's names of the arguments, and `shared`
-    those of what lies in dynamic shared memory; all are for messages only. `dry` leaves the arrays as they were.
+    refused; with `any_form`, for experiments with forms to come, it is read as the form that it comes nearest to,
+    without the modifiers that this one lacks. `origins` maps PTX lines to the user's frames, `names` are the user's
+    names of the arguments, and `shared` those of what lies in dynamic shared memory; all are for messages only. `dry`
+    leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -81,7 +84,7 @@ def run(
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
-    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry)
+    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry, any_form=any_form)
     rules = _rules(checks)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
     launch = launch_of(program, (grid, block, cluster), shared_bytes)

@@ -5,6 +5,7 @@ Whoever wants to know what a modifier is, or which operand is which, asks this, 
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import forms_of
@@ -19,13 +20,13 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyptx_ir.isa.patterns import Place
+    from pyptx_ir.isa.patterns import Pattern, Place
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
-__all__ = ["Bound", "bound"]
+__all__ = ["Bound", "bound", "nearest"]
 
 
 @value
@@ -94,11 +95,34 @@ class _Form(Value):
 def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int) -> _Form | None:
     for pattern, words in forms_of(opcode):
         if fault_in(pattern, words, shapes, address_size) is None:
-            standing = placed([place for place in pattern.places if place.stands(words)], len(shapes))
-            places = {place.name: place for place in standing}
-            written = frozenset(name for name, place in places.items() if place.written)
-            types = {name: _types(pattern.row, words, place) for name, place in places.items()}
-            return _Form(pattern.row, words, written, places, types)
+            return _read(pattern, words, len(shapes))
+    return None
+
+
+def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
+    """Return what a row says of an instruction with these words and so many operands."""
+    standing = placed([place for place in pattern.places if place.stands(words)], count)
+    places = {place.name: place for place in standing}
+    written = frozenset(name for name, place in places.items() if place.written)
+    types = {name: _types(pattern.row, words, place) for name, place in places.items()}
+    return _Form(pattern.row, words, written, places, types)
+
+
+def nearest(instruction: Instruction) -> Bound | None:
+    """Return an instruction as the form that it comes nearest to; None if there is none: for experiments.
+
+    As few of its modifiers are left out as must be for a row to have the others. Its operands are as many as the row's,
+    and not held to what the row says of them.
+    """
+    name, *modifiers = instruction.opcode
+    count = len(instruction.operands)
+    for kept in range(len(modifiers), -1, -1):
+        for some in itertools.combinations(modifiers, kept):
+            for pattern, words in forms_of((name, *some)):
+                form = _read(pattern, words, count)
+                if len(form.places) == count:
+                    operands = dict(zip(form.places, instruction.operands, strict=True))
+                    return Bound(instruction, form.row, form.words, operands, form.written, form.places, form.types)
     return None
 
 

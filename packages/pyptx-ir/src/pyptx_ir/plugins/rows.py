@@ -373,4 +373,10 @@ class DoctorCheck(Value):
 
 
 if not TYPE_CHECKING:
-    __getattr__ = moved_names(__name__, {"Examination": "pyptx_ir.plugins.rows.DoctorCheck"})
+    __getattr__ = moved_names(
+        __name__,
+        {
+            "Examination": "pyptx_ir.plugins.rows.DoctorCheck",
+            "Semantics": "pyptx_ir.plugins.semantics.Semantics",
+        },
+    )

@@ -45,17 +45,17 @@ class _Key:
         return id(self.module)
 
 
-def lower(module: Module, entry: str | None = None) -> Program:
-    """Lower `entry` of `module` (its only one, if None); cached for the module object.
+def lower(module: Module, entry: str | None = None, *, any_form: bool = False) -> Program:
+    """Lower `entry` of `module` (its only one, if None); cached for the module object. `any_form`: see `Program`.
 
     Raises ProgramError for a missing or ambiguous entry and for declarations that cannot be placed.
     """
-    return _lower(_Key(module), entry)
+    return _lower(_Key(module), entry, any_form=any_form)
 
 
 @lru_cache(maxsize=64)
-def _lower(key: _Key, entry: str | None) -> Program:
-    return _Lowering(key, entry).program()
+def _lower(key: _Key, entry: str | None, *, any_form: bool) -> Program:
+    return _Lowering(key, entry, any_form=any_form).program()
 
 
 @lru_cache(maxsize=64)
@@ -65,8 +65,9 @@ def _calls(key: _Key) -> CallGraph:
 
 
 class _Lowering:
-    def __init__(self, key: _Key, entry: str | None) -> None:
+    def __init__(self, key: _Key, entry: str | None, *, any_form: bool) -> None:
         self._key = key
+        self._any_form = any_form
         self._module = key.module
         self._functions = _definitions(key.module)
         self._entry = _pick_entry(self._functions, entry)
@@ -106,6 +107,7 @@ class _Lowering:
             largest_cluster=_extent(self._entry, "maxclusterrank"),
             counts_clusters=_extent(self._entry, "blocksareclusters") is not None,
             registers=_registers(self._entry),
+            any_form=self._any_form,
         )
 
     def _bind_functions(self, order: tuple[str, ...]) -> None:

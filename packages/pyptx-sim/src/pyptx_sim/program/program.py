@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.binding import bound
+from pyptx_ir.isa.binding import bound, nearest
 from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
@@ -105,7 +105,7 @@ class Program:
     (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
     `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
     clusters (`.blocksareclusters`). `registers` is how many each thread is launched with, as far as that is
-    known.
+    known. `any_form`: what is a form of no row is read as the form that it comes nearest to.
     """
 
     module: Module
@@ -129,6 +129,7 @@ class Program:
     largest_cluster: tuple[int, ...] | None
     counts_clusters: bool
     registers: int | None
+    any_form: bool
 
     @property
     def uses_stack(self) -> bool:
@@ -143,7 +144,10 @@ class Program:
     @cached_property
     def forms(self) -> tuple[Bound | None, ...]:
         """Each instruction, by its pc, as its row of the table reads it; None for what is a form of no row."""
-        return tuple([bound(site.instruction, site.scope.declared) for site in self.sites])
+        forms = [bound(site.instruction, site.scope.declared) for site in self.sites]
+        if self.any_form:
+            forms = [form or nearest(site.instruction) for site, form in zip(self.sites, forms, strict=True)]
+        return tuple(forms)
 
     @cached_property
     def written(self) -> frozenset[int]:

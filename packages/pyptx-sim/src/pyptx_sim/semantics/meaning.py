@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from pyptx_ir.isa.binding import bound
 from pyptx_ir.isa.check import patterns_of
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.operation import Operation
@@ -16,26 +15,20 @@ from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.operations import operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.plugins.semantics import Semantics
-    from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.operation import Compute
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 
-def operation_of(
-    semantics: Sequence[Semantics], instruction: Instruction, declared: Callable[[str], str | None]
-) -> Operation:
-    """Return what an opcode's rows of semantics say of an instruction; `declared` is as in `shape_of`.
+def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
+    """Return what an opcode's rows of semantics say of an instruction.
 
-    Raise NoSemantics where none of them means its row of the instruction table, or there is no such row.
+    Raise NoSemantics where none of them means its row of the instruction table.
     """
-    form = bound(instruction, declared)
-    if form is None:
-        raise NoSemantics(instruction, "no row of the instruction table has this form of it")
     meant = _meant(semantics, form)
     if meant.bind is None:
         return operation(form, _with_words(meant, form))

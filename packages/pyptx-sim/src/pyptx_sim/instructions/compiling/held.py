@@ -23,5 +23,6 @@ def hold(operands: Operands) -> None:
     verdict = verdict_by(judgement, node)
     if verdict is None:
         message = f"no row of the instruction table has this form of {'.'.join(node.opcode)}"
-        raise UnknownForm(message, hint="a plugin may provide rows through pyptx_instructions")
+        hint = "a plugin may provide rows through pyptx_instructions; run(…, any_form=True) takes the nearest form"
+        raise UnknownForm(message, hint=hint)
     raise UnknownForm(verdict.message, hint=verdict.in_file or verdict.hint)

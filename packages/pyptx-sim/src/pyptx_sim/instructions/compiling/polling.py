@@ -155,7 +155,7 @@ def _repeats(operands: Operands) -> bool:
     meaning = meaning_of(operands.opcode)
     if meaning is None or isinstance(meaning, Step):
         return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
-    operation = operands.located(lambda: operation_of(meaning, operands.instruction, operands.scope.declared))
+    operation = operands.located(lambda: operation_of(meaning, operands.form()))
     if operation.reads_carry or operation.writes_carry:
         return False
     return not operation.warp or is_gate(operands.opcode)  # else what it does depends on which lanes are there

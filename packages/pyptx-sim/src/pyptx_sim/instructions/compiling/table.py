@@ -94,7 +94,7 @@ def _meaning(operands: Operands) -> _Meaning:
         raise _missing(operands.opcode)
     if isinstance(found, Step):
         return found
-    return operation_of(found, operands.instruction, operands.scope.declared)
+    return operation_of(found, operands.form())
 
 
 def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
