@@ -346,6 +346,13 @@ RACES = (
         "bar.warp.sync -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
     ),
     swap(
+        "a warp-mate's word read behind a shuffle, which orders no memory",
+        "lane-race",
+        "st.shared.u32 [%r5], %r1;\nshfl.sync.idx.b32 %r12, %r1, 0, 31, -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nFAULT",
+        "ld.shared.u32 %r11, [%r10]; // !",
+        "bar.warp.sync -1;\nld.shared.u32 %r11, [%r10];",
+    ),
+    swap(
         "a warp-mate's word overwritten too soon",
         "lane-race",
         "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nFAULT",

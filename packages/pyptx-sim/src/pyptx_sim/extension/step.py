@@ -56,6 +56,7 @@ class Step:
     `converges` says who has to stand at it together before it is executed: the `lanes` of a warp that its last operand
     names, the whole `warp`, all warps of a `warpgroup`, or nobody. None leaves it to the modifiers `.sync` and
     `.aligned`, which ask for the lanes of a `membermask` where the instruction has one, else for the whole warp.
+    `meets`: what each of them did before is visible to all of them behind it, as at `bar.warp.sync`.
     `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
     a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
     `track(opcode)` names the row of a timeline on which its asynchronous work is shown; without, its first words do.
@@ -66,6 +67,7 @@ class Step:
     compile: Callable[[Operands], Action] | None = None
     end: Callable[[Operands, int], Terminator] | None = None
     converges: Converges | None = None
+    meets: bool = False
     waits: bool = False
     signals: str | bool = False
     track: Callable[[tuple[str, ...]], str] | None = None

@@ -50,6 +50,12 @@ def is_gate(opcode: tuple[str, ...]) -> bool:
     return converges(opcode) != ""
 
 
+def meets(opcode: tuple[str, ...]) -> bool:
+    """Tell whether lanes that stand at an instruction together see what each of them has done."""
+    step = step_of(opcode)
+    return step is not None and step.meets
+
+
 def gathers_warp(opcode: tuple[str, ...]) -> bool:
     """Tell whether a gate lets on none but whole warps."""
     return converges(opcode) in {"warp", "warpgroup"}

@@ -6,8 +6,7 @@ for all) get a row of their own, until the warp's lanes meet.
 
 The column of a warp tells of all its lanes. What a lane releases without the others is told in a column of that lane,
 made when it is needed first; of the others it tells what it knows itself, up to where they last met. Lanes meet by
-`bar.warp.sync`, at barriers, and at every other instruction with `.sync` and both lanes in its mask; by nothing else,
-however converged the warp is.
+`bar.warp.sync` and at barriers; by nothing else, however converged the warp is.
 """
 
 from __future__ import annotations

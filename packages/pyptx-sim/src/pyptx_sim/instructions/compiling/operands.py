@@ -30,7 +30,7 @@ from pyptx_sim.instructions.turns.actions import acting, ending, ending_once
 from pyptx_sim.literals import literal_bits
 from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate
-from pyptx_sim.program.flow import converges
+from pyptx_sim.program.flow import meets
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
     DYNAMIC_OFFSET,
@@ -121,7 +121,7 @@ class Operands(BoundInstruction):
         for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
         in its block: its step `waits`.
         """
-        return ending(run, following, together=converges(self.opcode) != "")
+        return ending(run, following, together=meets(self.opcode))
 
     def end_once(self, run: Callable[[Turn], None], following: int) -> Terminator:
         """Return what ends a block with `run`, for `Step.end`, where that says by itself who has to wait, and who not.
@@ -129,7 +129,7 @@ class Operands(BoundInstruction):
         It runs once, for all lanes that have come together; those that `Turn.stall` names go on behind the
         instruction once somebody has resumed them.
         """
-        return ending_once(run, following, together=converges(self.opcode) != "")
+        return ending_once(run, following, together=meets(self.opcode))
 
     def number(self, name: str) -> int:
         """Return the operand that the row calls `name`, a constant integer."""

@@ -71,7 +71,7 @@ def _order() -> Iterator[Step]:
     yield from [
         Step(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="") for opcode in ("bar", "barrier")
     ]
-    yield Step(opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes")
+    yield Step(opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes", meets=True)
     yield from _alike("fence membar", "order", barriers.compile_fence)
     yield from _alike("fence.proxy membar.proxy", "order", transfers.compile_hint)
 

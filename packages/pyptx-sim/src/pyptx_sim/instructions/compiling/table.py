@@ -18,7 +18,7 @@ from pyptx_sim.instructions.memory import matrices
 from pyptx_sim.instructions.synchronization import barriers
 from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
 from pyptx_sim.operation import Operation
-from pyptx_sim.program.flow import is_gate
+from pyptx_sim.program.flow import is_gate, meets
 from pyptx_sim.semantics.meaning import operation_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
     if operands.word("aligned"):
         step = matrices.checking(operands, step)
     if is_gate(operands.opcode):
-        step = barriers.synchronising(_gate(operands.program, operands.site), step)
+        gate = _gate(operands.program, operands.site)
+        step = barriers.gated(gate, step, meets=meets(operands.opcode))
     guard = operands.guard()
     if guard is None:
         return step

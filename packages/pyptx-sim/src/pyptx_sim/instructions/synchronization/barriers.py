@@ -194,13 +194,16 @@ def compile_gate(operands: Operands) -> MaskGate:
     return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=rendezvous)
 
 
-def synchronising(gate: MaskGate, step: Action) -> Action:
-    """Tell the observers which lanes an instruction orders, then execute it."""
+def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
+    """Return what executes an instruction at which lanes converge; `meets`: and tells which of them see all they did.
+
+    Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
+    """
 
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            for warps, masks in gate.convergences(wave, lanes):
+            for warps, masks in gate.convergences(wave, lanes) if meets else ():
                 observers.warp_sync(warps, masks, wave.pc)
             _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
