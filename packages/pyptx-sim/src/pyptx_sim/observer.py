@@ -175,6 +175,12 @@ class Observer:
     ) -> None:
         """See that the accesses told of next are strong, with this order; not told of accesses to mbarriers."""
 
+    def repeated(self, alike: Masks) -> None:
+        """See that of the writes told of next several have one offset, and which of them write what its last one does.
+
+        They are one instruction's, entry i of `alike` its i-th write.
+        """
+
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
         """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
 

@@ -44,6 +44,8 @@ class Accesses:
         self._updates: set[int] = set()  # which of them read and write at once
         self._mixed = False  # whether any two strong accesses may not be morally strong with each other
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
+        self.repeated: NDArray[np.bool_] | None = None
+        """Which writes of the next access write what the last one at their place does; None: all have their own."""
         self.first_warp = 1 - view.warps
         """The first warp of this wave, in the numbering through all waves."""
 
@@ -95,7 +97,8 @@ class Accesses:
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
         if kind == "write" or self._mixed:
-            self._judge_within(shadow, step)
+            self._judge_within(shadow, step, len(offsets))
+        self.repeated = None
 
     def _keep_covered(self, shadow: Shadow, step: Step) -> None:
         """Keep the writes that strong ones are about to replace, and do not order before what comes behind them.
@@ -232,10 +235,15 @@ class Accesses:
             at = np.flatnonzero(last[:, WARP] != NOBODY)
             self._judge_lanes(step, "write", at, last[at], shadow.granule)
 
-    def _judge_within(self, shadow: Shadow, step: Step) -> None:
-        """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
+    def _judge_within(self, shadow: Shadow, step: Step, count: int) -> None:
+        """Look for two writers of the same bytes inside this step of `count` writes; the shadow holds the last one.
+
+        That several lanes store one value to one place is no fault: one of the stores is performed, whichever.
+        """
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
+        if self.repeated is not None and len(lost):
+            lost = lost[~self.repeated[lost // (len(step.at) // count)]]
         if step.kind in _STRONG:
             lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):

@@ -70,6 +70,10 @@ class RaceChecker(Observer):
         """Order the lanes of each mask."""
         self._clocks.meet_lanes(warps, masks)
 
+    def repeated(self, alike: Masks) -> None:
+        """Note writes of one instruction to one place that write the same."""
+        self._accesses.repeated = alike
+
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
         """Let the lanes learn what they have read, and tell of what they know from here on."""
         self._messages.fence(warps, masks, scope, in_order=in_order)

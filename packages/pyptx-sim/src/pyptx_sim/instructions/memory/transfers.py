@@ -87,9 +87,9 @@ def compile_store(operands: Operands) -> Action:
             places = access.places(wave, part, memory, addresses)
             if places is None:
                 continue
-            if wave.machine.checked:
-                access.before(wave, part, memory, places)
             values = [places.pick(read(wave, part)) for read in readers]
+            if wave.machine.checked:
+                access.before(wave, part, memory, places, values)
             _store(wave, memory, places, values, access.size)
 
     return step
@@ -97,7 +97,7 @@ def compile_store(operands: Operands) -> Action:
 
 def _store(wave: Wave, memory: Memory, places: Places, values: list[Array], size: int) -> None:
     offsets = places.offsets
-    if places.positions is None and values[0].shape != offsets.shape:
+    if places.positions is None and any(value.shape != offsets.shape for value in values):
         shape = np.broadcast_shapes(offsets.shape, *(value.shape for value in values))
         offsets = np.broadcast_to(offsets, shape)
     if wave.watching and memory.arena.holds(offsets, values):

@@ -14,9 +14,10 @@ from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Order
@@ -111,8 +112,10 @@ class Access:
         sound: Mask = ~(outside | misaligned)
         return sound
 
-    def before(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
-        """Check what is read and tell the observers; before the access takes place."""
+    def before(
+        self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
+    ) -> None:
+        """Check what is read and tell the observers; before the access takes place, of what writes `values`."""
         machine = wave.machine
         if self.kind != "write":
             self.check_initialised(wave, lanes, memory, places)
@@ -127,6 +130,8 @@ class Access:
             kind = "strong-read" if kind == "read" else "atomic"
         assert columns is not None  # noqa: S101 - positions and columns come together
         threads = lanes.warps(positions), columns
+        if values is not None and len(offsets) > 1 and not bool((offsets[1:] > offsets[:-1]).all()):
+            _tell_repeated(machine, offsets, values, lanes.height if places.positions is None else None)
         if self.order is not None:
             machine.observers.strong(self.order, memory.space, offsets, self.size, *threads, wave.pc)
         machine.observers.access(memory.space, kind, offsets, self.size, *threads, wave.pc)
@@ -161,6 +166,23 @@ class Access:
             hint="write it first; shared and local memory and fresh outputs hold arbitrary bytes",
             count=count,
         )
+
+
+def _tell_repeated(machine: Machine, offsets: IntArray, values: Sequence[Array], height: int | None) -> None:
+    """Tell which of several writes to one place write what the last one does; `height` is that of dense values."""
+    _, which, counts = np.unique(offsets, return_inverse=True, return_counts=True)
+    if bool((counts == 1).all()):
+        return
+    which = which.reshape(-1)
+    last = np.zeros(len(counts), np.int64)
+    last[which] = np.arange(len(which))
+    alike = np.ones(len(which), np.bool_)
+    for value in values:
+        every = value if height is None else np.broadcast_to(value, (height, WARP))
+        if every.size > 1:
+            stored = np.ascontiguousarray(every).reshape(-1, 1).view(np.uint8)
+            alike &= (stored == stored[last[which]]).all(axis=1)
+    machine.observers.repeated(alike)
 
 
 def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
