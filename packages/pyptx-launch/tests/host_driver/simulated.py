@@ -243,7 +243,7 @@ def encoded(address: int, told: dict[str, Any]) -> Any:
         interleave=told["interleave"],
         fill=told["fill"],
         columns="box" not in told,
-        address=address - GLOBAL_WINDOW,
+        address=address,
         extents=padded(told["shape"], 1),
         strides=padded([itemsize, *told["strides"]], 0),
         box=padded(told.get("box", []), 1),
@@ -265,7 +265,7 @@ def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> i
             record = tensor_maps.unpack(ctypes.string_at(place, tensor_maps.SIZE))
             if record is None:
                 return INVALID_VALUE
-            record = replace(record, address=address - GLOBAL_WINDOW)
+            record = replace(record, address=address)
         else:
             record = encoded(address, json.loads(b"{%b}" % arguments))
             fault = record.fault()
