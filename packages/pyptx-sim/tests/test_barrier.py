@@ -172,3 +172,28 @@ def test_a_cluster_barrier_waits_for_every_cta() -> None:
     out = np.zeros(1, np.uint32)
     assert execute(body, out, grid=4, cluster=4, block=64).findings == ()
     assert out.tolist() == [64]
+
+
+PAIRS = """
+.shared .align 4 .b8 s[512];
+mov.u32 %r1, s;
+shl.b32 %r2, %r0, 2;
+add.u32 %r3, %r1, %r2;
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_generation_is_made_of_as_many_threads_as_the_barrier_is_for(seed: int) -> None:
+    assert execute(f"{PAIRS}bar.sync 1, 64;", np.zeros(128, np.uint32), block=128, seed=seed).clean
+
+
+def test_those_who_come_too_late_for_a_generation_are_not_ordered_by_it() -> None:
+    body = f"""{PAIRS}
+    st.shared.u32 [%r3], %r0;
+    bar.sync 1, 64;
+    xor.b32 %r4, %r2, 256;  // two warps further on
+    add.u32 %r4, %r1, %r4;
+    ld.shared.u32 %r5, [%r4];
+    """
+    rules = {finding.rule for finding in execute(body, np.zeros(128, np.uint32), block=128).findings}
+    assert "shared-race" in rules

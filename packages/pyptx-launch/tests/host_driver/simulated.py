@@ -226,7 +226,6 @@ def load(image: int, size: int, log: Any, room: int) -> int:
 def encoded(address: int, told: dict[str, Any]) -> Any:
     """Return the simulator's record of a map, for what the driver was asked for."""
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
-    from pyptx_sim.program.windows import GLOBAL_WINDOW
     from pyptx_sim.types import dtype_of
 
     element = ELEMENTS[told["type"]]
@@ -258,7 +257,6 @@ def encoded(address: int, told: dict[str, Any]) -> Any:
 def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> int:
     """Write a tensor map as the simulator reads it, or another address into one."""
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
-    from pyptx_sim.program.windows import GLOBAL_WINDOW
 
     try:
         if arguments is None:

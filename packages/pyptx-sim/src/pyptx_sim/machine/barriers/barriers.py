@@ -125,17 +125,31 @@ class Barriers:
                 )
 
     def recheck(self) -> None:
-        """Release the splits of every barrier that is complete."""
+        """Release the splits of every barrier that is complete: as many as it is for, those that came first."""
         splits = self._wave.splits
-        waiting = np.flatnonzero(splits.state == State.BARRIER)
-        if not len(waiting):
-            return
-        keys = splits.key[waiting]
-        present = self._present(waiting, keys)
-        need = self._required()
-        complete = (present >= need)[keys]
-        if complete.any():
-            self._release(waiting[complete], keys[complete])
+        while True:
+            waiting = np.flatnonzero(splits.state == State.BARRIER)
+            if not len(waiting):
+                return
+            keys = splits.key[waiting]
+            present, need = self._present(waiting, keys), self._required()
+            complete = (present >= need)[keys]
+            if not complete.any():
+                return
+            waiting, keys = waiting[complete], keys[complete]
+            first = self._first(waiting, keys, need) if (present > need)[keys].any() else np.ones(len(keys), np.bool_)
+            self._release(waiting[first], keys[first], left=keys[~first])
+
+    def _first(self, waiting: IntArray, keys: IntArray, need: IntArray) -> Mask:
+        """Tell which of the splits that wait at complete barriers are part of the generation that completes."""
+        order = np.lexsort((waiting, self._wave.splits.last_run[waiting], keys))
+        weights, sorted_keys = self._weights(waiting[order]), keys[order]
+        heads = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
+        before = np.cumsum(weights) - weights
+        before -= np.repeat(before[heads], np.diff(heads, append=len(order)))
+        first = np.zeros(len(keys), np.bool_)
+        first[order] = before + self._arrivals[sorted_keys] < need[sorted_keys]
+        return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
         weights = np.bincount(keys, weights=self._weights(waiting), minlength=len(self._arrivals))
@@ -147,7 +161,8 @@ class Barriers:
         everybody = np.repeat(warps.astype(np.int64) * WARP, PER_CTA)
         return np.where(self._need > 0, self._need, everybody)
 
-    def _release(self, ids: IntArray, keys: IntArray) -> None:
+    def _release(self, ids: IntArray, keys: IntArray, *, left: IntArray) -> None:
+        """Let splits go on, whose barriers are complete; at those in `left` others wait for the next generation."""
         wave = self._wave
         splits = wave.splits
         sites = splits.site[ids]
@@ -158,7 +173,7 @@ class Barriers:
             if reduction is not None:
                 self._reduce(reduction, ids, keys, sites == site)
         self._arrivals[keys] = 0
-        self._need[keys] = 0
+        self._need[np.setdiff1d(keys, left)] = 0
         self._rounds[np.unique(keys)] += 1
         for key in keys.tolist():
             self._need_at.pop(key, None)
