@@ -15,7 +15,7 @@ from .shapes import BARRIERS, long_shapes, messages, mixed_scopes, random_shapes
 pytestmark = pytest.mark.scaled
 
 SEEDS = 3
-# Of three and more accesses of one word that nothing orders, two are kept: docs/findings.md, "What is missed".
+# Of three and more accesses of one word that nothing orders, two are kept: docs/findings.md, "global-race".
 FORGOTTEN = frozenset(
     """
 ld.relaxed.gpu f; ld.relaxed.gpu f || st.relaxed.cta f; ld.relaxed.cta f; st.relaxed.gpu f

@@ -2,6 +2,7 @@
 
 What it can miss: of several reads of the same global bytes, or by lanes of one warp, that nothing orders among each
 other, only the first and the last are kept; a write that is ordered behind these two is not held against the others.
+So too of writes that strong ones have replaced, only the last is kept.
 Of the memories that blocks have, the last read of every warp is kept.
 """
 
