@@ -148,7 +148,8 @@ class Barriers:
         before = np.cumsum(weights) - weights
         before -= np.repeat(before[heads], np.diff(heads, append=len(order)))
         first = np.zeros(len(keys), np.bool_)
-        first[order] = before + self._arrivals[sorted_keys] < need[sorted_keys]
+        # Where more threads have arrived than it is for, it was complete before anybody waited: one goes on, at least.
+        first[order] = (before == 0) | (before + self._arrivals[sorted_keys] < need[sorted_keys])
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
