@@ -148,8 +148,9 @@ class Barriers:
         before = np.cumsum(weights) - weights
         before -= np.repeat(before[heads], np.diff(heads, append=len(order)))
         first = np.zeros(len(keys), np.bool_)
-        # Where more threads have arrived than it is for, it was complete before anybody waited: one goes on, at least.
-        first[order] = (before == 0) | (before + self._arrivals[sorted_keys] < need[sorted_keys])
+        arrived, wanted = self._arrivals[sorted_keys], need[sorted_keys]
+        # Where more have arrived than it is for, it was complete before anybody waited: they go on.
+        first[order] = (arrived >= wanted) | (before + arrived < wanted)
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
