@@ -211,7 +211,10 @@ class Accesses:
         if reads and self._phases.over is not None:
             ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
         if others.min(initial=0) < 0:
-            ordered = np.where(others >= 0, ordered, self._clocks.knows_earlier_waves[warps])
+            gone = others < 0
+            ordered[gone] = self._clocks.retired.hold(
+                rows[gone], last[gone, WARP].astype(np.int64), last[gone, LANE], last[gone, TIME]
+            )
         return ordered
 
     def _judge_lanes(

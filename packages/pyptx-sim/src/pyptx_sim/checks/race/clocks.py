@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.race.retired import WHOLE, Retired
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,6 +53,11 @@ class Columns:
             self._lanes.append(column)
             self._parted[warp] = True
         return column
+
+    def each(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the columns: the warp, the lane or `WHOLE`, and which it is."""
+        yield from ((warp, WHOLE, self.first + warp) for warp in range(self._warps))
+        yield from ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
 
     def all(self, of: Columns) -> NDArray[np.int64]:
         """Return all columns, in the order of those that `of` has."""
@@ -92,11 +99,13 @@ class WarpClocks:
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         self.known: Known = np.zeros((warps, warps), np.int32)
-        self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
         self._absent = ~threads
         self._columns = self._agents = 0
         self.of_agents: list[int] = []  # the columns of what runs beside the warps
         self.own = Columns(self)
+        self.retired = Retired(self)
+        self.first_warp = 1 - warps
+        """The number of this wave's first warp, in the numbering through all waves, from 1 on."""
         self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # of each lane
         self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
         self._rows = warps
@@ -116,11 +125,16 @@ class WarpClocks:
         """Start over with new warps."""
         self.known[:] = 0
         self.now[:] = 1
-        self.knows_earlier_waves[:] = False
+        self.first_warp += len(self.now)
         self._row = np.repeat(np.arange(len(self.now)), LANES)
         self._parted[:] = False
         self._rows = len(self.now)
         self._free.clear()
+
+    def kept(self, known: Known) -> Known:
+        """Return what was known in the wave that has ended as it is kept for later ones."""
+        warps = len(self.now)
+        return self.retired.kept(known, self.first_warp - warps, self.own.each())
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -239,8 +253,6 @@ class WarpClocks:
         sizes = np.diff(first, append=len(warps))
         whole = self.whole(warps, masks)
         self._unite(warps[whole])
-        knows = np.logical_or.reduceat(self.knows_earlier_waves[warps], first)
-        self.knows_earlier_waves[warps] = np.repeat(knows, sizes)
         if not whole.all():
             for start, size in zip(first.tolist(), sizes.tolist(), strict=True):
                 here = slice(start, start + size)

@@ -79,15 +79,23 @@ class Messages:
         """Start over with new warps; what earlier ones left in memory stays there for whoever takes it in."""
         for left in self._left.values():
             for location, kept in tuple(left.items()):
-                wide = any(level >= WIDEST for level, _ in kept.message)
-                if wide and kept.level >= WIDEST:
-                    left[location] = _Left(kept.size, WIDEST, _EARLIER, {(WIDEST, _EARLIER): np.zeros(0, np.int32)})
+                message = self._kept(kept.message) if kept.level >= WIDEST else {}
+                if message:
+                    left[location] = _Left(kept.size, WIDEST, _EARLIER, message)
                 else:
                     del left[location]
+        self._in_order = self._kept(self._in_order)
         self._fenced.clear()
         self._released.clear()
         self._taken.clear()
-        self._in_order = {}
+
+    def _kept(self, message: Message) -> Message:
+        """Return what later waves can learn of a message: that of the widest scope."""
+        kept: Message = {}
+        for (level, _), known in message.items():
+            if level >= WIDEST:
+                kept = _joined(kept, {(WIDEST, _EARLIER): self._clocks.kept(known)})
+        return kept
 
     def within(self, levels: Offsets, warps: Offsets, others: Offsets) -> NDArray[np.bool_]:
         """Tell for each entry whether a scope holds both warps; a negative one of `others` is of an earlier wave."""
@@ -232,8 +240,6 @@ class Messages:
         for (wide, other), known in message.items():
             if not self._holds(min(wide, level), other, block):
                 whole = False
-            elif other == _EARLIER:
-                self._clocks.knows_earlier_waves[warp] = True
             else:
                 self._clocks.learn(np.array([warp]), mask[None], known)
         return whole

@@ -1,0 +1,92 @@
+"""Messages between blocks that do not run at once: what is known of the warps of earlier waves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+
+# Blocks of one warp; far more than run at once. What each of some does, by its number.
+BLOCKS = 1200
+HEAD = """.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 memory)
+{
+.reg .pred %p<3>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<3>;
+ld.param.u64 %rd1, [memory];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+setp.eq.u32 %p1, %r2, 0;
+"""
+X, F, G = (f"[%rd1+{64 * place}]" for place in range(3))
+WRITE = f"st.global.u32 {X}, 1;"
+READ = f"ld.global.u32 %r3, {X};"
+
+
+def tell(flag: str) -> str:
+    return f"st.release.gpu.global.u32 {flag}, 1;"
+
+
+def hear(flag: str) -> str:
+    return f"ld.acquire.gpu.global.u32 %r4, {flag};"
+
+
+def rules(threads: dict[int, tuple[str, ...]]) -> set[str]:
+    """Return what is found of a program, in which a lane of some blocks does something."""
+    body = ""
+    for block, lines in threads.items():
+        steps = "".join(f"@%p1 {line}\n" for line in lines)
+        body += f"setp.ne.u32 %p2, %r1, {block};\n@%p2 bra after{block};\n{steps}ret;\nafter{block}:\n"
+    memory = np.zeros(64, np.uint32)
+    found = run(f"{HEAD}{body}ret;\n}}\n", grid=BLOCKS, block=32, args=[memory], checks=("global-race", "lane-race"))
+    assert found.statistics.waves > 1
+    return {finding.rule for finding in found.findings}
+
+
+FIRST, SECOND, LATE, LATER = 0, 1, BLOCKS - 2, BLOCKS - 1
+CLEAN = {
+    "told to a later wave": {FIRST: (WRITE, tell(F)), LATE: (hear(F), READ)},
+    "told on by a block of a later wave": {
+        FIRST: (WRITE, tell(F)),
+        LATE: (hear(F), tell(G)),
+        LATER: (hear(G), READ),
+    },
+    "told on in the first wave": {
+        FIRST: (WRITE, tell(F)),
+        SECOND: (hear(F), tell(G)),
+        LATE: (hear(G), READ),
+    },
+    "told by an update": {
+        FIRST: (WRITE, f"atom.release.gpu.global.add.u32 %r5, {F}, 1;"),
+        LATE: (hear(F), READ),
+    },
+    "told by a fence": {
+        FIRST: (WRITE, "fence.acq_rel.gpu;", f"st.relaxed.gpu.global.u32 {F}, 1;"),
+        LATE: (f"ld.relaxed.gpu.global.u32 %r4, {F};", "fence.acq_rel.gpu;", READ),
+    },
+}
+RACY = {
+    "not told": {FIRST: (WRITE,), LATE: (READ,)},
+    "told before": {FIRST: (tell(F), WRITE), LATE: (hear(F), READ)},
+    "told by another block, which does not know": {FIRST: (WRITE,), SECOND: (tell(F),), LATE: (hear(F), READ)},
+    "heard by another block": {FIRST: (WRITE, tell(F)), LATE: (hear(F),), LATER: (READ,)},
+    "told to the block alone": {
+        FIRST: (WRITE, f"st.release.cta.global.u32 {F}, 1;"),
+        LATE: (hear(F), READ),
+    },
+    "not acquired": {FIRST: (WRITE, tell(F)), LATE: (f"ld.relaxed.gpu.global.u32 %r4, {F};", READ)},
+}
+
+
+@pytest.mark.parametrize("threads", CLEAN.values(), ids=list(CLEAN))
+def test_what_was_told_in_an_earlier_wave_is_known(threads: dict[int, tuple[str, ...]]) -> None:
+    assert rules(threads) == set()
+
+
+@pytest.mark.parametrize("threads", RACY.values(), ids=list(RACY))
+def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple[str, ...]]) -> None:
+    assert rules(threads) == {"global-race"}
