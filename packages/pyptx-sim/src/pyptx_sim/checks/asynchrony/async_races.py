@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 _WIDEST = 16
-# Reads of so many agents are kept for each granule.
-READERS = 4
+# Reads of so many agents of a block are kept for each granule.
+READERS = 16
 
 Report: TypeAlias = Callable[[str, str, int, int], None]
 
@@ -60,9 +60,21 @@ class _Marks:
 
     def __init__(self, size: int) -> None:
         self.granule = _WIDEST
-        granules = -(-size // self.granule)
-        self.write = Table(granules)
-        self.reads = [Table(granules) for _ in range(READERS)]
+        self._size = size
+        self.write = self._table()
+        self.reads: list[Table] = []
+        self._readers: dict[int, dict[int, int]] = {}  # by block, the agents that have read, in order
+
+    def _table(self) -> Table:
+        return Table(-(-self._size // self.granule))
+
+    def reads_of(self, block: int, agent: int) -> Table:
+        """Return where reads of an agent of a block are kept."""
+        known = self._readers.setdefault(block, {})
+        number = known.setdefault(agent, len(known)) % READERS
+        if number == len(self.reads):
+            self.reads.append(self._table())
+        return self.reads[number]
 
     def granules(self, offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the granules of accesses of `size` bytes, and which access each belongs to."""
@@ -203,7 +215,7 @@ class AsyncRaces:
         entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
         for touch in work.touches:
             self._fit(touch)
-        rows = self._clocks.rows(work.warps, work.lanes)
+        rows, blocks = self._clocks.rows(work.warps, work.lanes), work.warps // self._view.warps_per_cta
         judged = [self._judge_touch(work, touch, rows) for touch in work.touches]
         for (touch, agents, times), (at, owners) in zip(entered, judged, strict=True):
             if not len(at):
@@ -211,7 +223,7 @@ class AsyncRaces:
             marked = np.empty((len(agents), COLUMNS), np.int32)
             marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
             marked[:, TIME], marked[:, PC] = times, work.pc
-            _enter(self._marks[touch.space], at, marked, owners, writes=touch.writes)
+            _enter(self._marks[touch.space], at, marked, owners, None if touch.writes else blocks)
 
     def _fit(self, touch: Touch) -> None:
         """Make granules that are as narrow as the pieces of a touch."""
@@ -236,17 +248,20 @@ class AsyncRaces:
 
 
 def _enter(
-    marks: _Marks, at: NDArray[np.int64], rows: NDArray[np.int32], owners: NDArray[np.int64], *, writes: bool
+    marks: _Marks,
+    at: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    owners: NDArray[np.int64],
+    readers: NDArray[np.int64] | None,
 ) -> None:
-    """Enter row `owners[i]` at granule `at[i]`."""
-    if writes:
+    """Enter row `owners[i]` at granule `at[i]`: as writes, or as reads by the blocks `readers`."""
+    if readers is None:
         marks.write.fill(at, rows, owners)
         return
-    slots = (rows[:, WARP] % READERS)[owners]
-    used: list[int] = np.unique(slots).tolist()
-    for slot in used:
-        here = slots == slot
-        marks.reads[slot].fill(at[here], rows, owners[here])
+    tables = [marks.reads_of(*pair) for pair in zip(readers.tolist(), rows[:, WARP].tolist(), strict=True)]
+    for table in dict.fromkeys(tables):
+        here = np.array([each is table for each in tables])[owners]
+        table.fill(at[here], rows, owners[here])
 
 
 def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:
