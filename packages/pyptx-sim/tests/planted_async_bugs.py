@@ -163,6 +163,8 @@ LOADS = (
 STORES = (
     swap("a store of words that no fence showed", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
+    swap("a store of words that threads have copied, and no fence showed", "missing-proxy-fence",
+         COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
     swap("a tile of words that no fence showed", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
     swap("a fence for the wrong space", "missing-proxy-fence",

@@ -162,3 +162,32 @@ def test_a_fault_is_a_finding(faulty: str, rule: str) -> None:
     x, out = np.arange(128, dtype=np.uint32), np.zeros(128, np.uint32)
     result = execute(HEAD + faulty, out, x, block=128, parameters=PARAMETERS, before=BEFORE)
     assert rule in {finding.rule for finding in result.findings}
+
+
+def test_reads_of_one_buffer_by_many_warps_are_kept_apart() -> None:
+    body = """
+    .shared .align 128 .b8 s[1024];
+    mov.u32 %r1, s;
+    mad.lo.u32 %r2, %r0, 4, %r1;
+    st.shared.u32 [%r2], %r0;
+    fence.proxy.async;
+    bar.sync 0;
+    and.b32 %r3, %r0, 31;
+    shr.u32 %r4, %r0, 5;
+    mul.wide.u32 %rd3, %r4, 64;
+    add.s64 %rd2, %rd0, %rd3;
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1], 64;
+    cp.async.bulk.commit_group;
+    setp.ne.u32 %p2, %r4, WARP;
+    @%p2 cp.async.bulk.wait_group 0;
+    bar.sync 0;
+    setp.eq.u32 %p3, %r0, 1;
+    @%p3 st.shared.u32 [%r2], 9;
+    cp.async.bulk.wait_group 0;
+    """
+    out = np.zeros(256, np.uint32)
+    assert execute(body.replace("WARP", "99"), out, block=256).clean
+    for warp in range(1, 8):
+        (finding,) = execute(body.replace("WARP", str(warp)), out, block=256).findings
+        assert finding.rule == "early-reuse"

@@ -261,7 +261,8 @@ def _enter(
     tables = [marks.reads_of(*pair) for pair in zip(readers.tolist(), rows[:, WARP].tolist(), strict=True)]
     for table in dict.fromkeys(tables):
         here = np.array([each is table for each in tables])[owners]
-        table.fill(at[here], rows, owners[here])
+        if here.any():
+            table.fill(at[here], rows, owners[here])
 
 
 def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
+from pyptx_sim.checks.asynchrony.generic_copies import GenericCopies
 from pyptx_sim.checks.asynchrony.layouts import Layouts
 from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
@@ -41,6 +42,7 @@ class RaceChecker(Observer):
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
+        self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
@@ -55,6 +57,7 @@ class RaceChecker(Observer):
             self._messages,
             self._phases,
             self._work,
+            self._copies,
             self._cross_ordering,
             self._one_way,
             self._objects,
@@ -137,9 +140,20 @@ class RaceChecker(Observer):
             shadow = self._accesses.shadow(touch.space)
             if shadow is not None and len(touch.offsets):
                 self._judge(work, touch, shadow)
+            self._judge_proxies(work, touch)
         self._cross_ordering.signalled(work)
         self._layouts.issued(work)
         self._work.issue(work)
+
+    def _judge_proxies(self, work: Work, touch: Touch) -> None:
+        """Judge a touch against copies that write through the generic proxy, or remember it as such a one."""
+        proxy = work.proxy_of(touch)
+        if not len(touch.offsets) or (proxy is not None and proxy.one_way):
+            return
+        if proxy is not None:
+            self._copies.judge(work, touch, proxy)
+        elif touch.writes:
+            self._copies.issued(work, touch)
 
     def _judge(self, work: Work, touch: Touch, shadow: Shadow) -> None:
         """Judge a touch of work against accesses of warps."""

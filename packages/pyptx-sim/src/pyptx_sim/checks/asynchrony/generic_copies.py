@@ -1,0 +1,71 @@
+"""Asynchronous copies that write as threads do, through the generic proxy: other proxies see that behind a fence only.
+
+Manual: "cp.async", which is performed in the generic proxy; "Async proxy".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Shadow
+
+if TYPE_CHECKING:
+    from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.extension import Proxy
+    from pyptx_sim.observer import RunView, Space, Touch, Work
+
+
+class GenericCopies:
+    """Remembers what such copies wrote last, and who issued them."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
+        """Watch the run behind `view`."""
+        self._view = view
+        self._clocks = clocks
+        self._work = work
+        self._report = report
+        self._written: dict[Space, Shadow] = {}
+
+    def next_wave(self) -> None:
+        """Forget the copies of the warps before."""
+        self._written.clear()
+
+    def issued(self, work: Work, touch: Touch) -> None:
+        """Remember what work writes."""
+        shadow = self._written.get(touch.space)
+        if shadow is None:
+            shadow = self._written[touch.space] = Shadow(self._view.arena_size(touch.space))
+        at = shadow.granules(touch.offsets, touch.size)
+        owners = np.repeat(touch.owners, at.shape[1])
+        entries = np.empty((len(owners), COLUMNS), np.int32)
+        entries[:, WARP] = work.warps[owners] + 1
+        entries[:, LANE] = work.lanes[owners]
+        entries[:, TIME] = self._clocks.now[work.warps[owners]]
+        entries[:, PC] = work.pc
+        shadow.write.put(at.reshape(-1), entries)
+
+    def judge(self, work: Work, touch: Touch, proxy: Proxy) -> None:
+        """Report what another proxy reads or writes where a copy has written that no fence has shown it."""
+        shadow = self._written.get(touch.space)
+        if shadow is None:
+            return
+        granules = shadow.granules(touch.offsets, touch.size)
+        owners = np.repeat(touch.owners, granules.shape[1])
+        at = granules.reshape(-1)
+        last = shadow.write.touched(at)
+        if last is None:
+            return
+        here = np.flatnonzero(last[:, WARP] != NOBODY)
+        rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
+        writers = last[here, WARP].astype(np.int64) - 1
+        bad = here[self._work.unfenced(proxy, touch.space, rows, writers, last[here, LANE], last[here, TIME])]
+        if len(bad):
+            first = int(bad[0])
+            where = self._view.describe(touch.space, int(at[first]) * shadow.granule)
+            who, does = name_of(self._view, int(work.warps[owners[first]])), "writes" if touch.writes else "reads"
+            message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
+            self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
