@@ -1,4 +1,4 @@
-"""Stores of one instruction to one place: no fault where all store the same value. CUDA: "SIMT Architecture"."""
+"""Stores of a warp to one place: no fault where all lanes store the same value. CUDA: "SIMT Architecture"."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ APART = {
 }
 
 
-@pytest.mark.parametrize("block", [32, 64])
 @pytest.mark.parametrize("body", ALIKE.values(), ids=list(ALIKE))
-def test_stores_of_one_value_are_no_race(body: str, block: int) -> None:
-    assert execute(body, np.zeros(64, np.uint32), block=block).clean
+def test_stores_of_one_value_are_no_race(body: str) -> None:
+    assert execute(body, np.zeros(64, np.uint32)).clean
+
+
+def test_those_of_two_warps_are_one() -> None:
+    (finding,) = execute(ALIKE["one word"], np.zeros(64, np.uint32), block=64).findings
+    assert finding.rule == "global-race"
 
 
 @pytest.mark.parametrize("body", APART.values(), ids=list(APART))

@@ -242,12 +242,13 @@ class Accesses:
     def _judge_within(self, shadow: Shadow, step: Step, count: int) -> None:
         """Look for two writers of the same bytes inside this step of `count` writes; the shadow holds the last one.
 
-        That several lanes store one value to one place is no fault: one of the stores is performed, whichever.
+        That lanes of one warp store one value to one place is no fault: one of the stores is performed, whichever.
         """
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
         if self.repeated is not None and len(lost):
-            lost = lost[~self.repeated[lost // (len(step.at) // count)]]
+            alike = self.repeated[lost // (len(step.at) // count)]
+            lost = lost[~alike | (winner[lost, WARP] != step.entries[lost, WARP])]
         if step.kind in _STRONG:
             lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):
