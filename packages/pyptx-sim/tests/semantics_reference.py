@@ -8,12 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 import struct
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pytest
 from tools.shares import full
 
 from pyptx_ir.isa.binding import bound
@@ -54,6 +56,13 @@ def bind(text: str) -> Operation:
         if rows is not None:
             return operation_of(rows, form)
     raise LookupError(f"no row for {text}")
+
+
+def by_opcode(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Return cases that begin with an opcode, by which they are called; those of Blackwell's package are marked."""
+    newer = re.compile(r"kind::f8f6f4|ordered_metadata.*\.f16\.e4m3\.e5m2\.f16$")
+    marks = ([pytest.mark.blackwell] if newer.search(case[0]) else [] for case in cases)
+    return [pytest.param(*case, marks=each, id=case[0]) for case, each in zip(cases, marks, strict=True)]
 
 
 def is_form(text: str) -> bool:

@@ -168,6 +168,7 @@ def test_activemask_is_the_active_lanes():
     compare("activemask.b32 %d;", masks, lambda warp, _lane: masks[warp])
 
 
+@pytest.mark.hopper
 def test_elect_picks_the_lowest_active_member():
     masks, _ = warps(7, count=8)
     member = grouped_members(masks)

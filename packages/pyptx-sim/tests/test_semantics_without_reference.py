@@ -72,6 +72,8 @@ def test_no_chapter_reads_an_opcode_or_matches_patterns():
     assert "re" not in imported
 
 
+@pytest.mark.hopper
+@pytest.mark.blackwell
 def test_every_word_that_a_chapter_asks_for_is_one_of_a_row():
     asked = set()
     for node in nodes_of_chapters():
