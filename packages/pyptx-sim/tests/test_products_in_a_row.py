@@ -49,9 +49,7 @@ SHUFFLED = [GRID[number] for number in (4, 0, 5, 2, 1, 3)]
 ORDERS = {"shuffled": SHUFFLED, "one twice": [*GRID[:-1], GRID[0]]}
 
 
-@pytest.mark.parametrize(
-    ("opcode", "shape", "types", "layouts"), ref.with_rows(TOGETHER), ids=[case[0][17:] for case in TOGETHER]
-)
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(TOGETHER))
 def test_each_product_in_a_row_is_within_its_bound(opcode, shape, types, layouts):
     fragments = dense_fragments(shape, types, layouts)
     operation = ref.exercise(spell(opcode, [each.registers for each in fragments]))
@@ -71,9 +69,7 @@ def test_each_product_in_a_row_is_within_its_bound(opcode, shape, types, layouts
 
 
 @pytest.mark.parametrize("cells", ORDERS.values(), ids=ORDERS)
-@pytest.mark.parametrize(
-    ("opcode", "shape", "types", "layouts"), ref.with_rows(TOGETHER), ids=[case[0][17:] for case in TOGETHER]
-)
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(TOGETHER))
 def test_products_in_a_row_are_what_each_is_alone(opcode, shape, types, layouts, cells):
     fragments = dense_fragments(shape, types, layouts)
     operation = ref.exercise(spell(opcode, [each.registers for each in fragments]))

@@ -119,9 +119,7 @@ def matrices(fragments, types, registers, warp):
     return [products.matrix(f, [register[warp] for register in regs], t) for f, t, regs in parts]
 
 
-@pytest.mark.parametrize(
-    ("opcode", "shape", "types", "layouts"), ref.with_rows(DENSE), ids=[case[0][17:] for case in DENSE]
-)
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(DENSE))
 def test_a_dense_product_is_within_its_bound(opcode, shape, types, layouts):
     fragments = dense_fragments(shape, types, layouts)
     registers = inputs(np.random.default_rng(len(opcode)), fragments, types)
@@ -145,9 +143,7 @@ EXACT = [
 TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a")
 
 
-@pytest.mark.parametrize(
-    ("opcode", "shape", "types", "layouts"), ref.with_rows(EXACT), ids=[case[0][17:] for case in EXACT]
-)
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(EXACT))
 def test_an_exact_product_is_the_truncated_sum_of_its_target(opcode, shape, types, layouts):
     fragments = dense_fragments(shape, types, layouts)
     registers = inputs(np.random.default_rng(7), fragments, types)
@@ -256,9 +252,7 @@ def random_metadata(random, shape, element, selector):
     return words.astype(np.uint32), columns
 
 
-@pytest.mark.parametrize(
-    ("opcode", "shape", "types", "selector"), ref.with_rows(SPARSE_CASES), ids=lambda v: str(v)[4:]
-)
+@pytest.mark.parametrize(("opcode", "shape", "types", "selector"), ref.by_opcode(SPARSE_CASES))
 def test_a_sparse_product_meets_the_elements_that_its_metadata_names(opcode, shape, types, selector):
     fragments = (
         mma_fragment(shape, "d", types[0]),
