@@ -118,6 +118,8 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
         row.meet()
         row.sum(squares, products, slot=stage, phase=phase)
         row.part()
+        if plan.warps == 1:
+            ptx.bar.warp.sync()  # all lanes have read the stage; of several warps, the sum's barrier tells that
         ring.fetch(stage)
 
         rstd = reg.scalar(f32)

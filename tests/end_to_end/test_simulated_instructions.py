@@ -55,8 +55,8 @@ NOT_SIMULATED: dict[str, str] = {
     "istypep": TEXTURES,
 }
 
-# Modules that no program can come of: they show syntax, and name what they do not declare.
-NO_PROGRAMS = frozenset({"handmade/old_style.ptx"})
+# Modules that no program can come of: they show syntax, name what they do not declare, or what ptxas does not take.
+NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/old_style.ptx"})
 
 
 @cache

@@ -88,7 +88,6 @@ PLANTED = (
         ("drop a wait", "wait-full", "read-before-wait", "read copy"),
         ("count the copies' arrival", "arrive", "deadlock", "wait-full"),
         ("arrive too soon", "arrive", "read-before-wait", "read copy"),
-        ("drop a group wait", "drain", "unfinished-copy", "copy"),
         ("drop a warp barrier", "gather", "early-reuse", "copy read"),
         ("take the next mbarrier", "free", "deadlock", "wait-empty"),
     ),

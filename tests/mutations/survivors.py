@@ -47,7 +47,6 @@ ANOTHER = "another thread does what one must do"
 TRADED = "the two halves trade places"
 OVER = "reads before an arrival are over for whoever waits, whatever the scopes of the two"
 COMPLETED = "asynchronous work of other blocks is waited for with the block's scope, as NVIDIA's own code does"
-ACQUIRING = "NVIDIA's own code leaves out what acquires on the side of the reader"
 
 SURVIVORS = (
     same("take another barrier", "bar.sync 0", "all threads meet at the other one"),
@@ -55,6 +54,7 @@ SURVIVORS = (
     same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
+    same("drop a group wait", "cp.async.wait_all", "who waits at the mbarrier has seen all copies done", "copy_signal"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
     same("move a bound", "setp.eq.u32 %p1, %r12, 0", ANOTHER, "cluster_words"),
     same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),
@@ -86,8 +86,4 @@ SURVIVORS = (
     same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy"),
     same("narrow a scope to the block", "mbarrier.try_wait", OVER, "multicast"),
-    lenient("drop a fence", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
-    lenient("narrow a device scope", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
-    lenient("fence too late", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
-    lenient("relax an acquire", "ld.acquire.gpu", ACQUIRING, "flags"),
 )  # fmt: skip

@@ -66,7 +66,7 @@ def _wait(operands: Operands) -> Action:
 
 
 STEPS: Final = (
-    Step(opcode="wgmma.mma_async", effect="issue", compile=_product, converges="warpgroup", claims=CLAIMS),
+    Step(opcode="wgmma.mma_async", effect="issue", compile=_product, converges="warpgroup", meets=True, claims=CLAIMS),
     Step(opcode="wgmma.fence", effect="order", compile=_fence),
     Step(opcode="wgmma.commit_group", effect="issue", compile=_commit),
     Step(opcode="wgmma.wait_group", effect="order", compile=_wait),
