@@ -382,6 +382,20 @@ RACES = (
         blocks=2,
     ),
     swap(
+        "words written and read through the cache that no write reaches",
+        "noncoherent-read",
+        "st.global.u32 [%rd5], %r1;\nbar.sync 0;\nFAULT",
+        "ld.global.nc.u32 %r10, [%rd5]; // !",
+        "ld.global.u32 %r10, [%rd5];",
+    ),
+    swap(
+        "words written behind a read through the cache that no write reaches",
+        "noncoherent-read",
+        "FAULT\nbar.sync 0;\nst.global.u32 [%rd5], %r1;",
+        "ld.global.nc.u32 %r10, [%rd5]; // !",
+        "ld.global.u32 %r10, [%rd5];",
+    ),
+    swap(
         "a global exchange without a barrier",
         "global-race",
         "st.global.u32 [%rd5], %r1;\nsub.s64 %rd9, %rd2, %rd3;\nFAULT",

@@ -175,6 +175,9 @@ class Observer:
     ) -> None:
         """See that the accesses told of next are strong, with this order; not told of accesses to mbarriers."""
 
+    def noncoherent(self) -> None:
+        """See that the reads told of next go through a cache that no write of the launch need reach: `ld.global.nc`."""
+
     def repeated(self, alike: Masks) -> None:
         """See that of the writes told of next several have one offset, and which of them write what its last one does.
 

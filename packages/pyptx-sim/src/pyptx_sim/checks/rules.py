@@ -92,6 +92,12 @@ RULES: Final = (
         observer=RaceChecker,
     ),
     Rule(
+        name="noncoherent-read",
+        summary="what is read by ld.global.nc is written in the same launch",
+        hint="read it without .nc, which is for what nothing writes while the kernel runs",
+        observer=RaceChecker,
+    ),
+    Rule(
         name="lane-race",
         summary="two lanes of a warp touch the same bytes, one writes, and nothing orders the two",
         hint="lanes of a warp are not ordered by running together: put bar.warp.sync between the two",

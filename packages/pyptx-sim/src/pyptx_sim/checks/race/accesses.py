@@ -47,6 +47,8 @@ class Accesses:
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.repeated: NDArray[np.bool_] | None = None
         """Which writes of the next access write what the last one at their place does; None: all have their own."""
+        self.noncoherent = False
+        """Whether the next access reads what nothing may write in this launch."""
         self.first_warp = 1 - view.warps
         """The first warp of this wave, in the numbering through all waves."""
 
@@ -79,6 +81,8 @@ class Accesses:
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         if kind == "write":
             self._messages.overwritten(space, offsets)
+        if self.noncoherent or kind in {"write", "atomic"}:
+            self._judge_noncoherent(shadow, step)
         self._judge(shadow, step, "write")
         self._judge(shadow, step, "covered")
         if kind == "strong-read":
@@ -100,6 +104,16 @@ class Accesses:
         if kind == "write" or self._mixed:
             self._judge_within(shadow, step, len(offsets))
         self.repeated = None
+
+    def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
+        """Look for writes of what is read through a cache that they need not reach, before it or behind."""
+        last = (shadow.write if self.noncoherent else shadow.cached).touched(step.at)
+        if last is not None:
+            bad = np.flatnonzero(last[:, WARP] != NOBODY)
+            self._reports.noncoherent(step, bad, last[bad], shadow.granule)
+        if self.noncoherent:
+            shadow.cached.put(step.at, step.entries)
+            self.noncoherent = False
 
     def _keep_covered(self, shadow: Shadow, step: Step) -> None:
         """Keep the writes that strong ones are about to replace, and do not order before what comes behind them.

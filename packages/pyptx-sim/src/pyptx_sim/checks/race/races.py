@@ -73,6 +73,10 @@ class RaceChecker(Observer):
         """Order the lanes of each mask."""
         self._clocks.meet_lanes(warps, masks)
 
+    def noncoherent(self) -> None:
+        """Note that the next reads are not coherent."""
+        self._accesses.noncoherent = True
+
     def repeated(self, alike: Masks) -> None:
         """Note writes of one instruction to one place that write the same."""
         self._accesses.repeated = alike

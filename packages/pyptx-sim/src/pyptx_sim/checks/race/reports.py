@@ -54,8 +54,7 @@ class Reports:
         granule: int,
     ) -> None:
         """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
-        warp, lane = int(last[0, WARP]) - step.first_warp, int(last[0, LANE])
-        them = self._name(warp, lane) if warp >= 0 else "a block of an earlier wave"
+        them = self._entered(step, last)
         self._tell(step, bad, _DONE[earlier], rule, them, int(last[0, PC]), granule)
 
     def against_reader(
@@ -63,6 +62,19 @@ class Reports:
     ) -> None:
         """Report `bad` entries of a step against the reads of a warp and lane at `pc`."""
         self._tell(step, bad, "read", f"{step.space}-race", self._name(*reader), pc, granule)
+
+    def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
+        first, reads = int(bad[0]), step.kind == "read"
+        where = self._view.describe(step.space, int(step.at[first]) * granule)
+        me = self._name(int(step.warps[first]), int(step.lanes[first]))
+        them = self._entered(step, last)
+        message = (
+            f"{me} reads {where} by ld.global.nc, and {them} wrote it in this launch"
+            if reads
+            else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
+        )
+        self._view.report("noncoherent-read", message, step.pc, other_pc=int(last[0, PC]), count=len(bad))
 
     def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
@@ -76,6 +88,11 @@ class Reports:
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         self._view.report(rule, message, step.pc, other_pc=other_pc, count=len(bad))
+
+    def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
+        """Return the lane of the first of the shadow's entries in words."""
+        warp = int(last[0, WARP]) - step.first_warp
+        return self._name(warp, int(last[0, LANE])) if warp >= 0 else "a block of an earlier wave"
 
     def _name(self, warp: int, lane: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)

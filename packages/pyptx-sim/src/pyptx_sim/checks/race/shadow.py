@@ -95,8 +95,8 @@ class Shadow:
 
     `first` is a read before the last one that nothing ordered before it: the oldest such read that is known; and
     `first_poll` such a poll. `atomic` says that the last write was a strong access; `covered` is one before it that it
-    does not speak for. Of the memories that blocks have `readers` keeps the last
-    read of each warp.
+    does not speak for. `cached` is the last read that is not coherent. Of the memories that blocks have `readers` keeps
+    the last read of each warp.
     """
 
     arena_bytes: int
@@ -108,6 +108,7 @@ class Shadow:
     poll: Table = field(init=False)
     first_poll: Table = field(init=False)
     covered: Table = field(init=False)
+    cached: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class Shadow:
     def clear(self) -> None:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
-        self.write, self.covered = Table(count), Table(count)
+        self.write, self.covered, self.cached = Table(count), Table(count), Table(count)
         self.read, self.first = Table(count), Table(count)
         self.poll, self.first_poll = Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
@@ -136,7 +137,7 @@ class Shadow:
 
     def _split(self, factor: int) -> None:
         """Make `factor` granules of each."""
-        for table in (self.write, self.covered, self.read, self.first, self.poll, self.first_poll):
+        for table in (self.write, self.covered, self.cached, self.read, self.first, self.poll, self.first_poll):
             table.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:

@@ -45,7 +45,12 @@ def compile_load(operands: Operands) -> Action:
     find = target(operands, source, operands.space)
     order = order_of(operands, reads=True, writes=False)
     access = Access(
-        "read", dtype.itemsize * count, strong=order is not None, used=operands.site.used_bytes, order=order
+        "read",
+        dtype.itemsize * count,
+        strong=order is not None,
+        used=operands.site.used_bytes,
+        order=order,
+        noncoherent=bool(operands.word("nc")),
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:

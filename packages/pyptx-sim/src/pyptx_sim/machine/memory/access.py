@@ -56,7 +56,7 @@ class Access:
     """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
 
     Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
-    size. `order` is that of a strong access.
+    size. `order` is that of a strong access; `noncoherent`: it reads what nothing may write.
     """
 
     kind: AccessKind
@@ -65,6 +65,7 @@ class Access:
     used: int = ALL_BYTES
     alignment: int = 0
     order: Order | None = None
+    noncoherent: bool = False
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -132,6 +133,8 @@ class Access:
         threads = lanes.warps(positions), columns
         if values is not None and len(offsets) > 1 and not bool((offsets[1:] > offsets[:-1]).all()):
             _tell_repeated(machine, offsets, values, lanes.height if places.positions is None else None)
+        if self.noncoherent:
+            machine.observers.noncoherent()
         if self.order is not None:
             machine.observers.strong(self.order, memory.space, offsets, self.size, *threads, wave.pc)
         machine.observers.access(memory.space, kind, offsets, self.size, *threads, wave.pc)
