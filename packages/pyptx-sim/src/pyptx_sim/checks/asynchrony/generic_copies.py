@@ -5,6 +5,7 @@ Manual: "cp.async", which is performed in the generic proxy; "Async proxy".
 
 from __future__ import annotations
 
+import bisect
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,12 @@ from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Shadow
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import RunView, Space, Touch, Work
+    from pyptx_sim.extension import GroupKind, Proxy
+    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
 
 class GenericCopies:
@@ -29,13 +32,26 @@ class GenericCopies:
         self._work = work
         self._report = report
         self._written: dict[Space, Shadow] = {}
+        self._kinds: set[GroupKind] = set()
+        self._waits: dict[tuple[int, int], list[int]] = {}  # by warp and lane, when it has waited for copies
 
     def next_wave(self) -> None:
         """Forget the copies of the warps before."""
         self._written.clear()
+        self._waits.clear()
+
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks) -> None:
+        """Note when lanes wait for groups of a kind: a fence in front of that shows nobody what the copies write."""
+        if kind in self._kinds:
+            positions, lanes = np.nonzero(masks)
+            times = self._clocks.now[warps[positions]].tolist()
+            for thread, time in zip(zip(warps[positions].tolist(), lanes.tolist(), strict=True), times, strict=True):
+                self._waits.setdefault(thread, []).append(time)
 
     def issued(self, work: Work, touch: Touch) -> None:
         """Remember what work writes."""
+        if work.kind is not None:
+            self._kinds.add(work.kind)
         shadow = self._written.get(touch.space)
         if shadow is None:
             shadow = self._written[touch.space] = Shadow(self._view.arena_size(touch.space))
@@ -62,10 +78,21 @@ class GenericCopies:
         here = np.flatnonzero(last[:, WARP] != NOBODY)
         rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
         writers = last[here, WARP].astype(np.int64) - 1
-        bad = here[self._work.unfenced(proxy, touch.space, rows, writers, last[here, LANE], last[here, TIME])]
+        lanes, times = last[here, LANE], self._done(writers, last[here, LANE], last[here, TIME])
+        bad = here[self._work.unfenced(proxy, touch.space, rows, writers, lanes, times)]
         if len(bad):
             first = int(bad[0])
             where = self._view.describe(touch.space, int(at[first]) * shadow.granule)
             who, does = name_of(self._view, int(work.warps[owners[first]])), "writes" if touch.writes else "reads"
             message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
             self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
+
+    def _done(self, warps: Offsets, lanes: NDArray[np.int32], times: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return when threads that have issued copies at some times have waited for them, or these times."""
+        threads, which = np.unique(np.stack([warps, lanes, times], axis=1), axis=0, return_inverse=True)
+        done = []
+        for warp, lane, time in threads.tolist():
+            waits = self._waits.get((warp, lane), [])
+            at = bisect.bisect_left(waits, time)
+            done.append(waits[at] if at < len(waits) else time)
+        return np.array(done, np.int32)[which.reshape(-1)]

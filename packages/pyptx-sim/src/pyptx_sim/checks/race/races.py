@@ -180,6 +180,7 @@ class RaceChecker(Observer):
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""
         self._work.agents.waited(kind, warps, masks, done, read)
+        self._copies.waited(kind, warps, masks)
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
