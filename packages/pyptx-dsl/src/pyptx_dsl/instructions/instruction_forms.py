@@ -141,7 +141,7 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(asked.items()):  # what all the others leave for it
+        for keyword, value in reversed(list(asked.items())):  # what all the others leave for it
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:
