@@ -177,6 +177,7 @@ PLANTED = (
         ("fence too late", "release", "global-race", "gather leave"),
         ("narrow a device scope", "count", "global-race", "count count"),
         ("load far off", "load", "out-of-bounds", "load"),
+        ("read without coherence", "gather", "noncoherent-read", "gather leave"),
     ),
     *planted(
         "flags",

@@ -55,6 +55,7 @@ SURVIVORS = (
     same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
     same("drop a group wait", "cp.async.wait_all", "who waits at the mbarrier has seen all copies done", "copy_signal"),
+    same("read without coherence", "ld.global", "nothing writes what it reads in this launch"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
     same("move a bound", "setp.eq.u32 %p1, %r12, 0", ANOTHER, "cluster_words"),
     same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),

@@ -193,6 +193,18 @@ def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
     return edit
 
 
+def insert(behind: str, *words: str, count: int) -> Edit:
+    """Say `words` behind a word of an opcode of so many words."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        opcode = site.instruction.opcode
+        if behind in opcode[1:] and len(opcode) == count:
+            at = opcode.index(behind, 1) + 1
+            yield {site.at: (evolve(site.instruction, opcode=(*opcode[:at], *words, *opcode[at:])),)}
+
+    return edit
+
+
 # --- operands -------------------------------------------------------------------------------------
 
 

@@ -88,6 +88,12 @@ WORDS = (
     ),
     Mutation("weaken an access", ("ld|st",), edits.word("volatile", ""), "a race: the access is not strong"),
     Mutation("weaken a relaxed access", ("ld|st",), edits.word("relaxed", "weak"), "a race: the access is not strong"),
+    Mutation(
+        "read without coherence",
+        ("ld.global",),
+        edits.insert("global", "nc", count=3),
+        "what is written in the launch may not be seen",
+    ),
     Mutation("narrow a scope to the block", (_ORDERS, "fence.acq_rel|sc"), edits.word("cluster", "cta"), "others"),
     Mutation("narrow a device scope", ("fence|ld|st|atom|red",), edits.word("gpu", "cta"), "other blocks are left out"),
     Mutation("fence another space", ("fence.proxy",), edits.word("shared::cta", "global"), "shared memory is left out"),

@@ -1,12 +1,14 @@
 """Proxies that are fenced one way: what they have been shown of what warps wrote through the generic one.
 
 A write reaches what is read through such a proxy by a release behind the write, an order between the two threads, and
-an acquire of the bytes by the thread that issues the reading. Manual: "membar, fence", uni-directional proxy fences.
+an acquire of the bytes before the reading is issued, by its thread or by one that is ordered before it. Manual:
+"membar, fence", uni-directional proxy fences.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
@@ -22,6 +26,17 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
+
+# Of a warp that acquires the same bytes again and again, so many times are kept.
+_KEPT: Final = 8
+
+
+class _Acquired(NamedTuple):
+    """When a lane has acquired, and what its warp then knew of releases."""
+
+    lane: int
+    time: int
+    known: Known
 
 
 class OneWayProxies:
@@ -33,8 +48,8 @@ class OneWayProxies:
         self._clocks = clocks
         self._report = report
         self._released: dict[Proxy, Columns] = {}
-        # By warp: the first byte and the size of what it acquired, and what it knew of releases then.
-        self._acquired: dict[tuple[Proxy, Space, int], dict[tuple[int, int], Known]] = {}
+        # By the first byte and the size of what was acquired, and by the warp that did: when.
+        self._acquired: dict[tuple[Proxy, Space], dict[tuple[int, int], dict[int, deque[_Acquired]]]] = {}
 
     def next_wave(self) -> None:
         """Forget the warps before."""
@@ -46,8 +61,13 @@ class OneWayProxies:
 
     def acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
         """Note what releases lanes of `warps` know of where they acquire `size` bytes for a proxy."""
-        for warp, known in zip(warps.tolist(), self._clocks.known_by(warps, masks), strict=True):
-            self._acquired.setdefault((proxy, space, warp), {})[place, size] = known
+        acquired = self._acquired.setdefault((proxy, space), {}).setdefault((place, size), {})
+        lanes, times = masks.argmax(axis=1).tolist(), self._clocks.now[warps].tolist()
+        known = self._clocks.known_by(warps, masks)
+        for number, warp in enumerate(warps.tolist()):
+            acquired.setdefault(warp, deque(maxlen=_KEPT)).append(
+                _Acquired(lanes[number], times[number], known[number])
+            )
 
     def judge(self, work: Work, touch: Touch, proxy: Proxy, shadow: Shadow, first_warp: int) -> None:
         """Judge what work reads through a proxy against writes of it."""
@@ -58,13 +78,15 @@ class OneWayProxies:
             return
         written = np.flatnonzero(last[:, WARP] != NOBODY)
         at, last = at[written], last[written]
-        issuers = work.warps[np.repeat(touch.owners, granules.shape[1])[written]]
+        owners = np.repeat(touch.owners, granules.shape[1])[written]
+        issuers, lanes = work.warps[owners], work.lanes[owners]
         for further in range(work.together):
             warps = issuers + further
             for warp in np.unique(warps).tolist():
                 own = np.flatnonzero(warps == warp)
                 places = at[own] * shadow.granule
-                seen = self._seen(proxy, touch.space, warp, places, shadow.granule, last[own], first_warp)
+                thread = warp, int(lanes[own[0]])
+                seen = self._seen(proxy, touch.space, thread, places, shadow.granule, last[own], first_warp)
                 if not seen.all():
                     bad = int(own[int(seen.argmin())])
                     self._tell(work, touch, proxy, warp, int(at[bad]) * shadow.granule, int(last[bad, PC]))
@@ -73,26 +95,45 @@ class OneWayProxies:
         self,
         proxy: Proxy,
         space: Space,
-        warp: int,
+        thread: tuple[int, int],
         places: NDArray[np.int64],
         granule: int,
         last: NDArray[np.int32],
         first_warp: int,
     ) -> NDArray[np.bool_]:
-        """Tell which of the `last` writes, of a granule at each of `places`, a warp has acquired for a proxy."""
+        """Tell which of the `last` writes, of a granule at each of `places`, a proxy sees when a thread issues work."""
         seen = np.zeros(len(last), np.bool_)
-        for (place, size), known in self._acquired.get((proxy, space, warp), {}).items():
+        for (place, size), by_warp in self._acquired.get((proxy, space), {}).items():
             here = np.flatnonzero((places >= place) & (places + granule <= place + size))
-            if not len(here):
-                continue
-            writers = last[here, WARP].astype(np.int64) - first_warp
-            columns = self._columns(proxy)
-            wide = np.zeros((1, self._clocks.known.shape[1]), np.int32)
-            wide[0, : len(known)] = known
-            row, others = np.zeros(len(here), np.int64), np.maximum(writers, 0)
-            # What an earlier wave wrote is released, or nobody can know.
-            seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, LANE], last[here, TIME])
+            for known in self._before(by_warp, *thread) if len(here) else ():
+                self._see(seen, here, known, proxy, last, first_warp)
         return seen
+
+    def _before(self, acquired: Mapping[int, Iterable[_Acquired]], warp: int, lane: int) -> Iterator[Known]:
+        """Yield what was known by those who acquired something before what a thread does now, itself among them."""
+        row = self._clocks.rows(np.array([warp]), np.array([lane]))
+        for other, times in acquired.items():
+            for each in times:
+                there = np.array([other]), np.array([each.lane]), np.array([each.time])
+                if other == warp or self._clocks.orders(row, *there)[0]:
+                    yield each.known
+
+    def _see(
+        self,
+        seen: NDArray[np.bool_],
+        here: NDArray[np.int64],
+        known: Known,
+        proxy: Proxy,
+        last: NDArray[np.int32],
+        first_warp: int,
+    ) -> None:
+        """Mark which of the writes were released to a proxy, as somebody knew."""
+        columns, writers = self._columns(proxy), last[here, WARP].astype(np.int64) - first_warp
+        wide = np.zeros((1, self._clocks.known.shape[1]), np.int32)
+        wide[0, : len(known)] = known
+        row, others = np.zeros(len(here), np.int64), np.maximum(writers, 0)
+        # What an earlier wave wrote is released, or nobody can know.
+        seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, LANE], last[here, TIME])
 
     def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
         where = self._view.describe(touch.space, offset)

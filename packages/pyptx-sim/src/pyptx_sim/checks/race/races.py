@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
 from pyptx_sim.checks.asynchrony.generic_copies import GenericCopies
@@ -21,12 +23,12 @@ from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.messages import Messages
 from pyptx_sim.checks.race.reports import Reports
-from pyptx_sim.observer import Observer
+from pyptx_sim.observer import Observer, Touch
 
 if TYPE_CHECKING:
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Work
 
 
 class RaceChecker(Observer):
@@ -196,5 +198,8 @@ class RaceChecker(Observer):
             return
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
+        if self._accesses.noncoherent:
+            read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
+            self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, WARP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import AccessKind, RunView, Space
+    from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
 _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
@@ -75,6 +77,13 @@ class Reports:
             else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
         )
         self._view.report("noncoherent-read", message, step.pc, other_pc=int(last[0, PC]), count=len(bad))
+
+    def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
+        """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
+        for offset, other_pc in writers[:1]:
+            where = self._view.describe(read.space, offset)
+            message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
+            self._view.report("noncoherent-read", message, pc, other_pc=other_pc, count=len(read.offsets))
 
     def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
