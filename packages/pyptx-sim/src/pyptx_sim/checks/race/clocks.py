@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.retired import WHOLE, Retired
+from pyptx_sim.checks.race.retired import Retired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,12 +37,12 @@ class Columns:
     def __init__(self, clocks: WarpClocks) -> None:
         """Take fresh columns of `clocks` for its warps."""
         self._clocks = clocks
-        self._warps = len(clocks.now)
-        self.first = clocks.columns(self._warps)
-        self._of_lanes: NDArray[np.int64] = np.full((self._warps, LANES), -1, np.int64)
+        self.warps = len(clocks.now)
+        self.first = clocks.columns(self.warps)
+        self._of_lanes: NDArray[np.int64] = np.full((self.warps, LANES), -1, np.int64)
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
-        self._parted: NDArray[np.bool_] = np.zeros(self._warps, np.bool_)  # warps of which a lane has a column
+        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # warps of which a lane has a column
 
     def of_lane(self, warp: int, lane: int) -> int:
         """Return the column of a lane; from now on it has one."""
@@ -54,16 +54,15 @@ class Columns:
             self._parted[warp] = True
         return column
 
-    def each(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the columns: the warp, the lane or `WHOLE`, and which it is."""
-        yield from ((warp, WHOLE, self.first + warp) for warp in range(self._warps))
-        yield from ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
+    def of_lanes(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the columns of lanes by themselves: the warp, the lane, and which it is."""
+        return ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
 
     def all(self, of: Columns) -> NDArray[np.int64]:
         """Return all columns, in the order of those that `of` has."""
         for warp, lane in of._threads[len(self._threads) :]:
             self.of_lane(warp, lane)
-        return np.concatenate([np.arange(self.first, self.first + self._warps), np.array(self._lanes, np.int64)])
+        return np.concatenate([np.arange(self.first, self.first + self.warps), np.array(self._lanes, np.int64)])
 
     def hold(
         self,
@@ -134,7 +133,7 @@ class WarpClocks:
     def kept(self, known: Known) -> Known:
         """Return what was known in the wave that has ended as it is kept for later ones."""
         warps = len(self.now)
-        return self.retired.kept(known, self.first_warp - warps, self.own.each())
+        return self.retired.kept(known, self.first_warp - warps, self.own)
 
     # --- rows -----------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import LANES
 from pyptx_sim.machine.lanes import by_warp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,11 @@ WIDEST: Final = 2  # gpu and sys: all warps of a launch
 Message: TypeAlias = "Mapping[tuple[int, int], Known]"
 """What was known, by how wide the scope was that was named, and by the block that named it."""
 _EARLIER: Final = -1  # the block of whoever left a message in an earlier wave
+_MANY: Final = -2  # that of more blocks than are told apart
+# Of an instruction that goes to more locations than these, lanes of a warp tell and learn together: clocks of each lane
+# would cost too much. And a message tells no more blocks apart than these. Both can hide a race, and invent none.
+CROWD: Final = 64
+_BLOCKS: Final = 8
 
 
 def level_of(scope: str) -> int:
@@ -58,6 +63,14 @@ class _Snapshots:
         self.at: NDArray[np.int32] = np.zeros(LANES, np.int32)
         self.rows: list[Known | None] = [None] * LANES
 
+    def known(self, mask: NDArray[np.bool_], columns: int) -> Known:
+        """Return what lanes knew, all together."""
+        known = np.zeros(columns, np.int32)
+        rows = (self.rows[lane] for lane in np.flatnonzero(mask).tolist())
+        for row in {id(row): row for row in rows if row is not None}.values():
+            np.maximum(known[: len(row)], row, out=known[: len(row)])
+        return known
+
 
 class Messages:
     """What the warps of a wave, of which `cta` make a block and `cluster` a cluster, have left in memory."""
@@ -70,16 +83,20 @@ class Messages:
         self._fenced: dict[int, dict[int, _Snapshots]] = {}  # by scope and warp
         self._released: dict[tuple[int, int, Space, int], dict[int, Known]] = {}  # by thread and location, then scope
         self._left: dict[Space, dict[int, _Left]] = {}
-        self._taken: dict[
-            tuple[int, int], dict[tuple[Space, int], Message]
-        ] = {}  # by warp and lane, what is not learnt
+        # By warp and lane, what is not learnt, by location: of a crowd of them, by -1.
+        self._taken: dict[tuple[int, int], dict[tuple[Space, int], Message]] = {}
         self._in_order: Message = {}  # of fences that are .sc
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever takes it in."""
+        again: dict[int, tuple[Message, Message]] = {}  # many locations share a message: itself, and what is kept
         for left in self._left.values():
             for location, kept in tuple(left.items()):
-                message = self._kept(kept.message) if kept.level >= WIDEST else {}
+                message: Message = {}
+                if kept.level >= WIDEST:
+                    if id(kept.message) not in again:
+                        again[id(kept.message)] = kept.message, self._kept(kept.message)
+                    message = again[id(kept.message)][1]
                 if message:
                     left[location] = _Left(kept.size, WIDEST, _EARLIER, message)
                 else:
@@ -105,7 +122,7 @@ class Messages:
 
     def _holds(self, level: int, block: int, other: int) -> bool:
         """Tell whether a scope holds two blocks."""
-        if level >= WIDEST or block == other:
+        if level >= WIDEST or block in {other, _MANY}:
             return True
         return block >= 0 and block // self._blocks[level] == other // self._blocks[level]
 
@@ -160,17 +177,79 @@ class Messages:
         places = np.unique(offsets)
         if not leaves:
             places = np.intersect1d(places, np.fromiter(left, np.int64, len(left)))
+        if len(places) > CROWD:
+            self._visit_crowd(order, level, space, offsets, size, warps, lanes)
+            return
         for location in places.tolist():
-            visitors, masks = by_warp(
-                *((warps, lanes) if len(places) == 1 and len(warps) == 1 else self._at(offsets, location, warps, lanes))
-            )
+            here = offsets == location
+            visitors, masks = by_warp(warps[here], lanes[here])
             for warp, mask in zip(visitors.tolist(), masks, strict=True):
                 self._visit(order, level, (space, location), size, warp, mask)
 
-    @staticmethod
-    def _at(offsets: Offsets, location: int, warps: Offsets, lanes: Offsets) -> tuple[Offsets, Offsets]:
-        here = offsets == location
-        return warps[here], lanes[here]
+    def _visit_crowd(
+        self, order: Order, level: int, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets
+    ) -> None:
+        """Let warps read, write or update many locations: the lanes of each take in, and leave, the same."""
+        left = self._left[space]
+        for warp in np.unique(warps).tolist():
+            here = warps == warp
+            mask, block = np.zeros(LANES, np.bool_), warp // self._cta
+            mask[lanes[here]] = True
+            found = {at: left[at] for at in offsets[here].tolist() if at in left}
+            heard = {at: each.message for at, each in found.items() if self._hears(each, size, level, block)}
+            if order.reads and order.hears and heard:
+                self._take_together(order, level, space, warp, mask, heard.values())
+            if not order.writes:
+                continue
+            own = self._releasing_together(order, level, warp, mask)
+            for at in offsets[here].tolist():
+                message = _joined(heard[at], own) if order.reads and at in heard else own
+                if message:
+                    left[at] = _Left(size, level, block, message)
+                else:
+                    left.pop(at, None)
+
+    def _take_together(
+        self,
+        order: Order,
+        level: int,
+        space: Space,
+        warp: int,
+        mask: NDArray[np.bool_],
+        messages: Iterable[Message],
+    ) -> None:
+        """Let lanes of a warp take in, or acquire, what lies at many locations."""
+        whole: Message = {}
+        for message in {id(each): each for each in messages}.values():
+            whole = _joined(whole, message)
+        if order.acquires:
+            self._learn(warp, mask, level, whole)
+            return
+        for lane in np.flatnonzero(mask).tolist():
+            taken = self._taken.setdefault((warp, lane), {})
+            taken[space, -1] = _joined(taken.get((space, -1), {}), whole)
+
+    def _releasing_together(self, order: Order, level: int, warp: int, mask: NDArray[np.bool_]) -> Message:
+        """Return what strong writes of lanes to many locations leave: what their warp knew and had done."""
+        clocks, block = self._clocks, warp // self._cta
+        message: Message = {}
+        if order.releases:
+            now = clocks.known_by(np.array([warp]), mask[None])[0]
+            now[warp] = clocks.now[warp]
+            clocks.now[warp] += 1
+            message = {(level, block): now}
+        for wide, fenced in self._fenced.items():
+            snapshots = fenced.get(warp)
+            at = snapshots.at[mask] if snapshots is not None else np.zeros(0, np.int32)
+            if snapshots is not None and at.any():
+                known = snapshots.known(mask, clocks.known.shape[1])
+                known[warp] = max(int(known[warp]), int(at[at > 0].min()))
+                message = _joined(message, {(wide, block): known})
+        return message
+
+    def _hears(self, found: _Left, size: int, level: int, block: int) -> bool:
+        """Tell whether an access is morally strong with the write that it meets."""
+        return found.size == size and self._holds(min(found.level, level), found.block, block)
 
     def _visit(
         self, order: Order, level: int, place: tuple[Space, int], size: int, warp: int, mask: NDArray[np.bool_]
@@ -178,7 +257,7 @@ class Messages:
         """Let lanes of a warp read, write or update one location."""
         left, block = self._left[place[0]], warp // self._cta
         found = left.get(place[1])
-        heard = found is not None and found.size == size and self._holds(min(found.level, level), found.block, block)
+        heard = found is not None and self._hears(found, size, level, block)
         if order.reads and heard and found is not None and order.hears:
             for lane in np.flatnonzero(mask).tolist():
                 taken = self._taken.setdefault((warp, lane), {})
@@ -254,12 +333,9 @@ def _one(lane: int) -> NDArray[np.bool_]:
 def _snapshot(clocks: WarpClocks, snapshots: _Snapshots, warp: int, mask: NDArray[np.bool_]) -> Known:
     """Return what lanes knew and had done at their fences."""
     at, lanes = snapshots.at[mask], np.flatnonzero(mask)
-    distinct = {id(row): row for row in (snapshots.rows[lane] for lane in lanes.tolist()) if row is not None}
     whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
     columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
-    released = np.zeros(clocks.known.shape[1], np.int32)
-    for row in distinct.values():
-        np.maximum(released[: len(row)], row, out=released[: len(row)])
+    released = snapshots.known(mask, clocks.known.shape[1])
     if columns:
         released[columns] = np.maximum(released[columns], at)
     else:
@@ -272,9 +348,16 @@ def _joined(one: Message, other: Message) -> Message:
     if not one or not other or one is other:
         return one or other
     joined = dict(one)
-    for key, known in other.items():
+    for (level, block), known in other.items():
+        key = (level, _MANY) if (level, _MANY) in joined else (level, block)
         joined[key] = _later(joined[key], known) if key in joined else known
-    return joined
+    if len(joined) <= _BLOCKS:
+        return joined
+    together: dict[tuple[int, int], Known] = {}
+    for (level, _), known in joined.items():
+        key = level, _MANY
+        together[key] = _later(together[key], known) if key in together else known
+    return together
 
 
 def _later(one: Known, other: Known) -> Known:

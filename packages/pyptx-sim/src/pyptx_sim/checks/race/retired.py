@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import Columns, Known, WarpClocks
     from pyptx_sim.observer import Offsets
 
-# With more, it is only kept up to which wave everything is known, which can hide a race, and invents none.
+# With more, it is only kept up to which warp everything is known, which can hide a race, and invents none.
 MOST: Final = 1 << 13
-WHOLE: Final = -1  # in place of a lane: the warp
 
 
 class Retired:
@@ -27,36 +25,56 @@ class Retired:
         """Begin without any; the first column says below which warp everything is known."""
         self._clocks = clocks
         self._below = clocks.columns(1)
-        self._columns: dict[tuple[int, int], int] = {}
+        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # by the number through all waves; 0: none
+        self._of_lanes: dict[tuple[int, int], int] = {}
+        self._all: list[int] = [self._below]
 
-    def kept(self, known: Known, first: int, columns: Iterable[tuple[int, int, int]]) -> Known:
-        """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on.
-
-        `columns` are those of its warps and lanes: the warp in the wave, the lane or `WHOLE`, and the column.
-        """
-        told = [(first + warp, lane, int(known[at])) for warp, lane, at in columns if at < len(known) and known[at]]
-        much = len(self._columns) + len(told) > MOST
-        for warp, lane, _ in told if not much else ():
-            if (warp, lane) not in self._columns:
-                self._columns[warp, lane] = self._clocks.columns(1)
+    def kept(self, known: Known, first: int, own: Columns) -> Known:
+        """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on."""
+        times = known[own.first : own.first + own.warps]
+        warps = np.flatnonzero(times)
+        lanes = [(first + warp, lane, at) for warp, lane, at in own.of_lanes() if at < len(known) and known[at]]
         kept = np.zeros(self._clocks.known.shape[1], np.int32)
-        old = np.array([self._below, *self._columns.values()], np.int64)
+        if len(self._all) + len(warps) + len(lanes) > MOST:
+            numbers = [first + int(warps.max(initial=-1)), *(warp for warp, _, _ in lanes)]
+            kept[self._below] = max(*numbers, int(known[self._below]) - 1) + 1
+        else:
+            at = self._columns(first + warps)
+            places = [self._column(warp, lane) for warp, lane, _ in lanes]
+            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # there may be more columns
+            kept[at] = times[warps]
+            kept[places] = known[[column for _, _, column in lanes]]
+        old = np.array(self._all, np.int64)
         old = old[old < len(known)]
-        kept[old] = known[old]
-        if much:
-            kept[self._below] = max((warp + 1 for warp, _, _ in told), default=int(kept[self._below]))
-            return kept
-        for warp, lane, time in told:
-            kept[self._columns[warp, lane]] = time
+        kept[old] = np.maximum(kept[old], known[old])
         return kept
+
+    def _columns(self, warps: Offsets) -> NDArray[np.int64]:
+        """Return the columns of warps, by their numbers through all waves; from now on they have them."""
+        if len(warps) and warps[-1] >= len(self._of_warps):
+            more = int(warps[-1]) + 1 - len(self._of_warps)
+            self._of_warps = np.concatenate([self._of_warps, np.zeros(more, np.int64)])
+        fresh = warps[self._of_warps[warps] == 0]
+        if len(fresh):
+            start = self._clocks.columns(len(fresh))
+            self._of_warps[fresh] = np.arange(start, start + len(fresh))
+            self._all.extend(range(start, start + len(fresh)))
+        return self._of_warps[warps]
+
+    def _column(self, warp: int, lane: int) -> int:
+        if (warp, lane) not in self._of_lanes:
+            self._of_lanes[warp, lane] = self._clocks.columns(1)
+            self._all.append(self._of_lanes[warp, lane])
+        return self._of_lanes[warp, lane]
 
     def hold(self, rows: Offsets, warps: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell for each entry whether a row of the clocks knows what a lane of a warp that is gone did at a time."""
         known = self._clocks.known
         held: NDArray[np.bool_] = known[rows, self._below] > warps
-        if not self._columns:
-            return held
-        for entry in np.flatnonzero(~held).tolist():
-            places = (self._columns.get((int(warps[entry]), which)) for which in (WHOLE, int(lanes[entry])))
-            held[entry] = any(at is not None and known[rows[entry], at] >= times[entry] for at in places)
+        if len(self._of_warps):
+            at = self._of_warps[np.minimum(warps, len(self._of_warps) - 1)]
+            held |= (warps < len(self._of_warps)) & (at > 0) & (known[rows, at] >= times)
+        for entry in np.flatnonzero(~held).tolist() if self._of_lanes else ():
+            place = self._of_lanes.get((int(warps[entry]), int(lanes[entry])))
+            held[entry] = place is not None and known[rows[entry], place] >= times[entry]
         return held

@@ -1,0 +1,75 @@
+"""Messages of many threads at once: each has a flag of its own, as in scans and sorts that look back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+
+BLOCKS = 64
+THREADS = 128
+HEAD = """.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 words, .param .u64 flags)
+{
+.reg .pred %p<3>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<9>;
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [flags];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+mad.lo.u32 %r3, %r1, 128, %r2;
+mul.wide.u32 %rd3, %r3, 4;
+add.s64 %rd4, %rd1, %rd3;
+add.s64 %rd5, %rd2, %rd3;
+setp.eq.u32 %p1, %r1, 0;
+"""
+# The thread before: of the block before, at the same place.
+BEFORE = "@%p1 bra LAST;\n"
+WAIT = "WAIT:\nHEAR %r4, [%rd5-512];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra WAIT;\n"
+HANDED_ON = "ld.global.u32 %r5, [%rd4-512];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd4], %r5;\n"
+RELEASE, ACQUIRE = "st.release.gpu.global.u32 [%rd5], 1;\n", "ld.acquire.gpu.global.u32"
+RELAXED, READ = "st.relaxed.gpu.global.u32 [%rd5], 1;\n", "ld.relaxed.gpu.global.u32"
+FENCE = "fence.acq_rel.gpu;\n"
+
+
+def chain(tell: str, hear: str, behind: str = "") -> str:
+    wait = WAIT.replace("HEAR", hear)
+    return f"{HEAD}{BEFORE}{wait}{behind}{HANDED_ON}LAST:\n{tell}ret;\n}}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        chain(RELEASE, ACQUIRE),
+        chain(FENCE + RELAXED, ACQUIRE),
+        chain(RELEASE, READ, FENCE),
+        chain(FENCE + RELAXED, READ, FENCE),
+        chain("atom.release.gpu.global.add.u32 %r6, [%rd5], 1;\n", ACQUIRE),
+    ],
+)
+def test_what_each_thread_tells_the_next_is_known(text: str) -> None:
+    words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
+    assert run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).clean
+    np.testing.assert_array_equal(
+        words.reshape(BLOCKS, -1), np.broadcast_to(np.arange(BLOCKS)[:, None], (BLOCKS, THREADS))
+    )
+
+
+@pytest.mark.parametrize("text", [chain(RELAXED, ACQUIRE), chain(RELEASE, READ), chain(RELAXED, READ, FENCE)])
+def test_what_is_not_told_or_not_heard_is_a_race(text: str) -> None:
+    words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
+    found = run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).findings
+    assert {finding.rule for finding in found} == {"global-race"}
+
+
+def test_many_bins_behind_a_fence_cost_little() -> None:
+    """Clocks of each lane at each bin would take gigabytes, and minutes."""
+    body = "and.b32 %r3, %r3, 4095;\nmul.wide.u32 %rd3, %r3, 4;\nadd.s64 %rd5, %rd2, %rd3;\n"
+    text = f"{HEAD}{body}{FENCE}red.relaxed.gpu.global.add.u32 [%rd5], 1;\nret;\n}}\n"
+    words, flags = np.zeros((2, 256 * THREADS), np.uint32)
+    assert run(text, grid=256, block=THREADS, args=[words, flags]).clean
+    assert (flags[:4096] == 8).all()
