@@ -1,4 +1,7 @@
-"""Stores of a warp to one place: no fault where all lanes store the same value. CUDA: "SIMT Architecture"."""
+"""Stores of one instruction to one place: no fault where all threads of a block store the same value.
+
+So does what Triton makes of reductions and histograms: who has a copy of a result stores it. CUDA: "SIMT Architecture".
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,21 @@ APART = {
 
 
 @pytest.mark.parametrize("body", ALIKE.values(), ids=list(ALIKE))
-def test_stores_of_one_value_are_no_race(body: str) -> None:
-    assert execute(body, np.zeros(64, np.uint32)).clean
+@pytest.mark.parametrize(("block", "seed"), [(32, 0), (96, 0), (96, 1), (96, 2)])
+def test_stores_of_one_value_are_no_race(body: str, block: int, seed: int) -> None:
+    assert execute(body, np.zeros(96, np.uint32), block=block, seed=seed).clean
 
 
-def test_those_of_two_warps_are_one() -> None:
-    (finding,) = execute(ALIKE["one word"], np.zeros(64, np.uint32), block=64).findings
+@pytest.mark.parametrize("seed", range(4))
+def test_those_of_two_blocks_are_one(seed: int) -> None:
+    (finding,) = execute(ALIKE["one word"], np.zeros(64, np.uint32), grid=2, seed=seed).findings
+    assert finding.rule == "global-race"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_those_of_other_values_by_two_warps_are_one(seed: int) -> None:
+    body = "shr.u32 %r1, %r0, 5;\nst.global.u32 [%rd0], %r1;"
+    (finding,) = execute(body, np.zeros(64, np.uint32), block=64, seed=seed).findings
     assert finding.rule == "global-race"
 
 

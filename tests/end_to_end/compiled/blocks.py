@@ -430,7 +430,7 @@ def mandelbrot() -> Problem:
 def named_barriers() -> Problem:
     x = np.full(128, -1, np.int32)
     after = np.ma.masked_array(np.where(np.arange(128) < 64, 1, -1), mask=np.arange(128) == 1)
-    return Problem((x,), {0: after}, block=128, found=frozenset({"global-race"}))
+    return Problem((x,), {0: after}, block=128)
 
 
 def volatile_stores() -> Problem:

@@ -99,6 +99,18 @@ class Order:
     hears: bool = True
 
 
+class Stores(Protocol):
+    """What an instruction is about to store: its writes, by their numbers."""
+
+    def alike(self, some: Offsets, others: Offsets) -> Masks:
+        """Tell which of some writes write the same bytes as others."""
+        ...
+
+    def unchanged(self, some: Offsets) -> Masks:
+        """Tell which of some writes write what lies there."""
+        ...
+
+
 class RunView(Protocol):
     """What a checker may ask of the run that it watches."""
 
@@ -178,11 +190,8 @@ class Observer:
     def noncoherent(self) -> None:
         """See that the reads told of next go through a cache that no write of the launch need reach: `ld.global.nc`."""
 
-    def repeated(self, alike: Masks) -> None:
-        """See that of the writes told of next several have one offset, and which of them write what its last one does.
-
-        They are one instruction's, entry i of `alike` its i-th write.
-        """
+    def storing(self, stores: Stores) -> None:
+        """See what the accesses told of next store: write i is entry i of theirs. Not told of atomic updates."""
 
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
         """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.

@@ -8,7 +8,7 @@ Of the memories that blocks have, the last read of every warp is kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.observer import AccessKind, Offsets, Order, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Offsets, Order, RunView, Space, Stores, Touch, Work
 
 
 _READS = frozenset({"read", "first"})
@@ -45,8 +45,8 @@ class Accesses:
         self._updates: set[int] = set()  # which of them read and write at once
         self._mixed = False  # whether any two strong accesses may not be morally strong with each other
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
-        self.repeated: NDArray[np.bool_] | None = None
-        """Which writes of the next access write what the last one at their place does; None: all have their own."""
+        self.stores: Stores | None = None
+        """What the next access stores, where that is known."""
         self.noncoherent = False
         """Whether the next access reads what nothing may write in this launch."""
         self.first_warp = 1 - view.warps
@@ -102,8 +102,8 @@ class Accesses:
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
         if kind == "write" or self._mixed:
-            self._judge_within(shadow, step, len(offsets))
-        self.repeated = None
+            self._judge_within(shadow, step)
+        self.stores = None
 
     def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
         """Look for writes of what is read through a cache that they need not reach, before it or behind."""
@@ -152,7 +152,7 @@ class Accesses:
             entries = np.repeat(entries, count, axis=0)
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
-        return Step(space, kind, granules.ravel(), warps, lanes, rows, entries, pc, self.first_warp)
+        return Step(space, kind, granules.ravel(), count, warps, lanes, rows, entries, pc, self.first_warp)
 
     # --- judging --------------------------------------------------------------------------------
 
@@ -186,9 +186,28 @@ class Accesses:
             ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
             if earlier in _WRITES and not ordered.all():
                 ordered[~ordered] = self._observed.order(step, at[~ordered], last[~ordered], shadow.granule)
+                ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which of the entries `at` store again what the same instruction of their block has stored, as in `last`.
+
+        That is no fault: whichever of the stores is performed last, the same bytes are there.
+        """
+        again: NDArray[np.bool_] = last[:, PC] == step.pc
+        again &= self._in_block(step.warps[at], last[:, WARP] - step.first_warp)
+        if self.stores is None or not again.any():
+            return np.zeros(len(at), np.bool_)
+        again[again] = self.stores.unchanged(at[again] // step.granules)
+        return again
+
+    def _in_block(self, warps: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell which warps are of one block with others."""
+        size = self._view.warps_per_cta
+        same: NDArray[np.bool_] = warps // size == others // size
+        return same
 
     def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Note which strong reads of a step read strong writes that nothing has ordered before them."""
@@ -240,6 +259,8 @@ class Accesses:
             return
         at, last = at[own], last[own]
         ordered = self._clocks.orders_within(step.warps[at], step.lanes[at], last[:, LANE], last[:, TIME])
+        if earlier == "write" and not ordered.all():
+            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
         if not ordered.all():
             self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
 
@@ -253,16 +274,21 @@ class Accesses:
             at = np.flatnonzero(last[:, WARP] != NOBODY)
             self._judge_lanes(step, "write", at, last[at], shadow.granule)
 
-    def _judge_within(self, shadow: Shadow, step: Step, count: int) -> None:
-        """Look for two writers of the same bytes inside this step of `count` writes; the shadow holds the last one.
+    def _judge_within(self, shadow: Shadow, step: Step) -> None:
+        """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.
 
-        That lanes of one warp store one value to one place is no fault: one of the stores is performed, whichever.
+        That threads of a block store one value to one place is no fault: one of the stores is performed, whichever.
         """
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
-        if self.repeated is not None and len(lost):
-            alike = self.repeated[lost // (len(step.at) // count)]
-            lost = lost[~alike | (winner[lost, WARP] != step.entries[lost, WARP])]
+        if self.stores is not None and len(lost):
+            _, which = np.unique(step.at, return_inverse=True)
+            last = np.zeros(len(step.at), np.int64)
+            last[which.reshape(-1)] = np.arange(len(step.at))
+            others = last[which.reshape(-1)[lost]]
+            alike = self.stores.alike(lost // step.granules, others // step.granules)
+            alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
+            lost = lost[~alike]
         if step.kind in _STRONG:
             lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):

@@ -28,7 +28,7 @@ from pyptx_sim.observer import Observer, Touch
 if TYPE_CHECKING:
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Stores, Work
 
 
 class RaceChecker(Observer):
@@ -79,9 +79,9 @@ class RaceChecker(Observer):
         """Note that the next reads are not coherent."""
         self._accesses.noncoherent = True
 
-    def repeated(self, alike: Masks) -> None:
-        """Note writes of one instruction to one place that write the same."""
-        self._accesses.repeated = alike
+    def storing(self, stores: Stores) -> None:
+        """Note what the next accesses store."""
+        self._accesses.stores = stores
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
         """Let the lanes learn what they have read, and tell of what they know from here on."""

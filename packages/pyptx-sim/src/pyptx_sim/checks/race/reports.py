@@ -22,7 +22,7 @@ _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One access event, flattened to granules: entry i touches granule `at[i]`.
+    """One access event, flattened to granules: entry i touches granule `at[i]`, each access so many `granules`.
 
     Entries number warps through all waves; `first_warp` is the number of this wave's first one. `rows` are those of the
     clocks that say what the lanes know.
@@ -31,6 +31,7 @@ class Step:
     space: Space
     kind: AccessKind
     at: NDArray[np.int64]
+    granules: int
     warps: NDArray[np.int64]
     lanes: NDArray[np.int64]
     rows: NDArray[np.int64]

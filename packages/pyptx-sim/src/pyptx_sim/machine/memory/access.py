@@ -9,6 +9,7 @@ import numpy as np
 
 from pyptx_sim.errors import MemoryFault
 from pyptx_sim.machine.lanes import WARP, pick, spread
+from pyptx_sim.machine.memory.stores import Stores
 from pyptx_sim.machine.reports.blame import why_early
 from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Order
@@ -131,8 +131,9 @@ class Access:
             kind = "strong-read" if kind == "read" else "atomic"
         assert columns is not None  # noqa: S101 - positions and columns come together
         threads = lanes.warps(positions), columns
-        if values is not None and len(offsets) > 1 and not bool((offsets[1:] > offsets[:-1]).all()):
-            _tell_repeated(machine, offsets, values, lanes.height if places.positions is None else None)
+        if values is not None:
+            height = lanes.height if places.positions is None else None
+            machine.observers.storing(Stores(memory.arena, offsets, values, height))
         if self.noncoherent:
             machine.observers.noncoherent()
         if self.order is not None:
@@ -169,23 +170,6 @@ class Access:
             hint="write it first; shared and local memory and fresh outputs hold arbitrary bytes",
             count=count,
         )
-
-
-def _tell_repeated(machine: Machine, offsets: IntArray, values: Sequence[Array], height: int | None) -> None:
-    """Tell which of several writes to one place write what the last one does; `height` is that of dense values."""
-    _, which, counts = np.unique(offsets, return_inverse=True, return_counts=True)
-    if bool((counts == 1).all()):
-        return
-    which = which.reshape(-1)
-    last = np.zeros(len(counts), np.int64)
-    last[which] = np.arange(len(which))
-    alike = np.ones(len(which), np.bool_)
-    for value in values:
-        every = value if height is None else np.broadcast_to(value, (height, WARP))
-        if every.size > 1:
-            stored = np.ascontiguousarray(every).reshape(-1, 1).view(np.uint8)
-            alike &= (stored == stored[last[which]]).all(axis=1)
-    machine.observers.repeated(alike)
 
 
 def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:

@@ -1,0 +1,47 @@
+"""What one instruction is about to store, for whoever has to know which of its writes say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.memory.arena import Arena
+    from pyptx_sim.operation import Array, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Writes to `offsets` of an arena, of the elements `values`; of all lanes of `height` rows where that is given."""
+
+    arena: Arena
+    offsets: IntArray
+    values: Sequence[Array]
+    height: int | None
+
+    def alike(self, some: IntArray, others: IntArray) -> Mask:
+        """Tell which of some writes, by their numbers, write the same bytes as others."""
+        same: Mask = (self._bytes(some) == self._bytes(others)).all(axis=1)
+        return same
+
+    def unchanged(self, some: IntArray) -> Mask:
+        """Tell which of some writes write what lies there."""
+        wanted = self._bytes(some)
+        there = self.arena.data[self.offsets[some, None] + np.arange(wanted.shape[1])]
+        same: Mask = (there == wanted).all(axis=1)
+        return same
+
+    def _bytes(self, some: IntArray) -> NDArray[np.uint8]:
+        """Return the bytes of some writes, `[writes, bytes]`."""
+        shape = (len(self.offsets),) if self.height is None else (self.height, WARP)
+        parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
+        return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)
