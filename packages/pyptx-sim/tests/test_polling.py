@@ -175,25 +175,25 @@ RELAY = """
 mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r0, 0; @%p2 exit;
 POLL
 mov.u32 %r3, 0; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 20; @%p3 bra work;
-add.u32 %r4, %r2, 1; st.relaxed.gpu.global.u32 [%rd0+4], %r4; st.relaxed.gpu.global.u32 [%rd0], %r4;
+add.u32 %r4, %r2, 1; st.relaxed.gpu.global.u32 [%rd0+4], %r4; st.release.gpu.global.u32 [%rd0], %r4;
 """
 RELAYS = {
-    "one block": "again: ld.relaxed.gpu.global.u32 %r1, [%rd0]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;",
+    "one block": "again: ld.acquire.gpu.global.u32 %r1, [%rd0]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;",
     "several": """
-    again: ld.relaxed.gpu.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, %r2; @%p1 bra done;
+    again: ld.acquire.gpu.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, %r2; @%p1 bra done;
     setp.lt.u32 %p4, %r1, 7; @%p4 bra few; nanosleep.u32 20; bra again; few: nanosleep.u32 90; bra again; done:
     """,
     "two flags": """
-    again: ld.relaxed.gpu.global.u32 %r1, [%rd0]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
+    again: ld.acquire.gpu.global.u32 %r1, [%rd0]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
     ld.relaxed.gpu.global.u32 %r5, [%rd0+4]; setp.ne.u32 %p1, %r5, %r2; @%p1 bra again;
     """,
     "one flag after the other": """
     mov.u64 %rd2, %rd0; mov.u32 %r6, 0;
-    next: again: ld.relaxed.gpu.global.u32 %r1, [%rd2]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
+    next: again: ld.acquire.gpu.global.u32 %r1, [%rd2]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
     add.s64 %rd2, %rd2, 4; add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 2; @%p4 bra next;
     """,
     "an atomic that changes nothing": """
-    again: atom.global.or.b32 %r1, [%rd0], 0; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
+    again: atom.acquire.gpu.global.or.b32 %r1, [%rd0], 0; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
     """,
 }
 

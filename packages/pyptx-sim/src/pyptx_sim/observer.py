@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_sim.extension import GroupKind, Layout, Proxy
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
@@ -110,6 +112,22 @@ class Stores(Protocol):
         """Tell which of some writes write what lies there."""
         ...
 
+    def bytes_of(self, some: Offsets) -> NDArray[np.uint8]:
+        """Return what some writes write, `[writes, bytes]`."""
+        ...
+
+
+class Past(Protocol):
+    """What lay in memory before, where the memory model lets reads return it still."""
+
+    def look(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Mapping[int, bytes]:
+        """Return at which of some offsets the next reads return other bytes than those that lie there, and which."""
+        ...
+
+    def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
+        """Return which of the next stores come before what lies there, and are not seen in memory; None: none do."""
+        ...
+
 
 class RunView(Protocol):
     """What a checker may ask of the run that it watches."""
@@ -140,6 +158,10 @@ class RunView(Protocol):
 
     def shared_stride(self) -> int:
         """Return the bytes from one CTA's shared memory to the next one's."""
+        ...
+
+    def bytes_at(self, space: Space, offset: int, size: int) -> bytes:
+        """Return what lies in the arena of `space`."""
         ...
 
     def opcode(self, pc: int) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def run(
         log = FindingLog(program.line, origins or {}, rules)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
-        writes = _observe(machine, packed, rules)  # before a recording, which observes beside it
+        writes = _observe(machine, packed, rules, seed)  # before a recording, which observes beside it
         recorded = None if trace is None else Recording(trace, trace_blocks, machine)
         return _run(machine, None if dry else packed, seed, recorded, writes)
 
@@ -118,11 +118,18 @@ def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, che
         raise
 
 
-def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule]) -> OutputWrites | None:
-    """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge."""
-    makers = observers_of(rules.values())
-    if makers:
-        machine.observers = Observers([make(View(machine)) for make in makers])
+def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule], seed: int) -> OutputWrites | None:
+    """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge.
+
+    In a seeded run of threads that see each other at work, that of races lets reads return what the memory model
+    allows, and not only what was written last.
+    """
+    watching = [make(View(machine)) for make in observers_of(rules.values())]
+    if watching:
+        machine.observers = Observers(watching)
+    for each in watching if seed and machine.program.moves_strongly else ():
+        if isinstance(each, RaceChecker):
+            machine.past = each.past(seed)
     if UNWRITTEN not in rules or not packed.outputs:
         return None
     writes = OutputWrites(packed.outputs)

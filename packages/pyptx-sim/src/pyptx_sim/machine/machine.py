@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.memory.heap import Heap
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Block, Code, Group
-    from pyptx_sim.observer import Space
+    from pyptx_sim.observer import Past, Space
     from pyptx_sim.program.program import Program
 
 # Warps that run together: register arrays of 8192 lanes stay in the cache, and cost little more than NumPy's overhead.
@@ -51,7 +51,8 @@ class Machine:
     """One launch: the program, the memory that outlives waves, and what is counted.
 
     `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work completes only
-    when something waits for it. `printed` collects what the kernel prints.
+    when something waits for it. `past`, in a weak memory, says what reads may still return. `printed` collects what the
+    kernel prints.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Machine:
         self.log = log
         self.checked = checked
         self.observers = Observers(())
+        self.past: Past | None = None
         self.printed: list[str] = []
         self.steps = 0
         self.instructions = 0

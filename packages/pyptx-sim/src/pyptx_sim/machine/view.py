@@ -52,6 +52,10 @@ class View:
         """Return the bytes from one CTA's shared memory to the next one's."""
         return self._machine.shared_stride
 
+    def bytes_at(self, space: Space, offset: int, size: int) -> bytes:
+        """Return what lies in the arena of `space`."""
+        return self._machine.arena(space).bytes_at(offset, size)
+
     def opcode(self, pc: int) -> tuple[str, ...]:
         """Return the words of an instruction's opcode."""
         return self._machine.program.sites[pc].instruction.opcode

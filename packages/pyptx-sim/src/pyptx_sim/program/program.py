@@ -97,6 +97,11 @@ class Image:
     placements: tuple[Placement, ...]
 
 
+# Loads and stores, and the slots of their rows that make them strong. Manual: "Memory Consistency Model".
+_MOVES = frozenset({"ld", "st"})
+_STRONG = frozenset({"sem", "volatile"})
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """One entry of a module with all that it can reach, names resolved and variables placed.
@@ -167,6 +172,14 @@ class Program:
     def signals(self) -> tuple[int, ...]:
         """The pcs of the instructions that arrive at mbarriers, or count bytes there."""
         return tuple(site.pc for site, form in zip(self.sites, self.forms, strict=True) if _signals(site, form))
+
+    @cached_property
+    def moves_strongly(self) -> bool:
+        """Whether any load or store is strong: threads see each other at work, and not only what has ended."""
+        moves = (
+            form for site, form in zip(self.sites, self.forms, strict=True) if site.instruction.opcode[0] in _MOVES
+        )
+        return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
 
     @cached_property
     def _lines(self) -> list[int]:

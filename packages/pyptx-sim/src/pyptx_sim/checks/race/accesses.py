@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx_sim.checks.race.messages import WIDEST, level_of
-from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
@@ -22,10 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.observer import AccessKind, Offsets, Order, RunView, Space, Stores, Touch, Work
+    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
 
 
 _READS = frozenset({"read", "first"})
@@ -36,26 +35,27 @@ _STRONG = frozenset({"atomic", "strong-read"})
 class Accesses:
     """The accesses of a run, by the bytes: a shadow of each memory that threads share."""
 
-    def __init__(self, view: RunView, clocks: WarpClocks, messages: Messages, phases: Phases, reports: Reports) -> None:
+    def __init__(
+        self,
+        view: RunView,
+        clocks: WarpClocks,
+        messages: Messages,
+        phases: Phases,
+        causality: Causality,
+        reports: Reports,
+    ) -> None:
         """Watch the run behind `view`."""
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
+        self._causality = causality
         self._shadows: dict[Space, Shadow] = {}
-        self._observed = Observations(clocks)
-        self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
-        self._updates: set[int] = set()  # which of them read and write at once
-        self._mixed = False  # whether any two strong accesses may not be morally strong with each other
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
         """What the next access stores, where that is known."""
         self.noncoherent = False
         """Whether the next access reads what nothing may write in this launch."""
-        self.first_warp = 1 - view.warps
-        """The first warp of this wave, in the numbering through all waves."""
 
     def next_wave(self) -> None:
         """Forget memories of blocks; global memory stays, written by warps of an earlier wave."""
-        self.first_warp += self._view.warps
-        self._observed.next_wave()
         for space, shadow in self._shadows.items():
             if space != "global":
                 shadow.clear()
@@ -64,23 +64,28 @@ class Accesses:
         """Return what is known of a memory; None if nobody has accessed it."""
         return self._shadows.get(space)
 
-    def strong(self, order: Order, size: int, pc: int) -> None:
-        """Note the scope and the size of strong accesses."""
-        level = level_of(order.scope)
-        if pc not in self._levels:
-            self._levels[pc] = level, size
-            if order.reads and order.writes:
-                self._updates.add(pc)
-            self._mixed |= level < WIDEST or any(size != other for _, other in self._levels.values())
-
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge one instruction's accesses against the shadow, then enter them."""
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
-        if kind == "write":
+        past = self._causality.past
+        if kind == "write" and past is not None:
+            past.keep(space, offsets, size)
+            self._messages.overwritten(space, past.last(offsets))
+        elif kind == "write":
             self._messages.overwritten(space, offsets)
+        self._judge_and_enter(shadow, step)
+        if past is not None:
+            if kind not in {"read", "strong-read"}:
+                entries = step.entries[:: step.granules]
+                past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
+            past.done()
+        self.stores = None
+
+    def _judge_and_enter(self, shadow: Shadow, step: Step) -> None:
+        kind = step.kind
         if self.noncoherent or kind in {"write", "atomic"}:
             self._judge_noncoherent(shadow, step)
         self._judge(shadow, step, "write")
@@ -93,7 +98,7 @@ class Accesses:
             return
         self._judge(shadow, step, "read")
         self._judge(shadow, step, "first")
-        if kind == "write" or self._mixed:
+        if kind == "write" or self._causality.mixed:
             self._judge(shadow, step, "poll")
             self._judge(shadow, step, "first_poll")
         self._judge_readers(shadow, step)
@@ -101,9 +106,8 @@ class Accesses:
             self._keep_covered(shadow, step)
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
-        if kind == "write" or self._mixed:
+        if kind == "write" or self._causality.mixed:
             self._judge_within(shadow, step)
-        self.stores = None
 
     def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
         """Look for writes of what is read through a cache that they need not reach, before it or behind."""
@@ -123,11 +127,11 @@ class Accesses:
         last = shadow.write.touched(step.at)
         if last is None:
             return
-        kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
-        if step.pc not in self._updates:
+        kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._causality.mutual(step.pc, step.warps, last))
+        if not self._causality.updates(step.pc):
             rest = np.flatnonzero((last[:, WARP] != NOBODY) & ~kept)
             if len(rest):
-                kept[rest] = ~self.ordered(step.rows[rest], step.warps[rest], last[rest])
+                kept[rest] = ~self._causality.ordered(step.rows[rest], step.warps[rest], last[rest])
         if kept.any():
             shadow.covered.put(step.at[kept], last[kept])
 
@@ -142,7 +146,7 @@ class Accesses:
     ) -> Step:
         """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
         entries = np.empty((len(warps), COLUMNS), np.int32)
-        entries[:, WARP] = warps + self.first_warp
+        entries[:, WARP] = warps + self._causality.first_warp
         entries[:, LANE] = lanes
         entries[:, TIME] = self._clocks.now[warps]
         entries[:, PC] = pc
@@ -152,7 +156,7 @@ class Accesses:
             entries = np.repeat(entries, count, axis=0)
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
-        return Step(space, kind, granules.ravel(), count, warps, lanes, rows, entries, pc, self.first_warp)
+        return Step(space, kind, granules.ravel(), count, warps, lanes, rows, entries, pc, self._causality.first_warp)
 
     # --- judging --------------------------------------------------------------------------------
 
@@ -171,21 +175,21 @@ class Accesses:
         last = table.get(step.at)
         touched = last[:, WARP] != NOBODY
         if step.kind in _STRONG and earlier not in _READS:
-            mutual = self._mutual(step.pc, step.warps, last)
+            mutual = self._causality.mutual(step.pc, step.warps, last)
             if earlier == "write":
                 mutual &= shadow.atomic[step.at]
-                self._observe(step, np.flatnonzero(touched & mutual), last, shadow.granule)
+                self._causality.observe(shadow, step, touched & mutual, last)
             elif earlier == "covered":
-                mutual &= np.isin(last[:, PC], np.fromiter(self._levels, np.int32, len(self._levels)))
+                mutual &= self._causality.strong_writes(last)
             touched &= ~mutual
         if not touched.any():
             return
         at = np.flatnonzero(touched)
         last = last[at]
         if earlier not in _READS or shadow.readers is None:
-            ordered = self.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
+            ordered = self._causality.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
             if earlier in _WRITES and not ordered.all():
-                ordered[~ordered] = self._observed.order(step, at[~ordered], last[~ordered], shadow.granule)
+                ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
                 ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
@@ -208,47 +212,6 @@ class Accesses:
         size = self._view.warps_per_cta
         same: NDArray[np.bool_] = warps // size == others // size
         return same
-
-    def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Note which strong reads of a step read strong writes that nothing has ordered before them."""
-        if step.kind == "strong-read" and len(at):
-            fresh = at[~self.ordered(step.rows[at], step.warps[at], last[at])]
-            if len(fresh):
-                self._observed.read(step, fresh, last[fresh], granule)
-
-    def _mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the scopes of both strong accesses hold both warps.
-
-        Manual: "Memory Consistency Model", "Morally-strong operations".
-        """
-        if not self._mixed or not len(last):
-            return np.ones(len(last), np.bool_)
-        pcs, which = np.unique(last[:, PC], return_inverse=True)
-        own = self._levels.get(pc, (WIDEST, 0))
-        others = [self._levels.get(at, own) for at in pcs.tolist()]
-        levels = np.array([min(own[0], level) for level, _ in others])[which.reshape(-1)]
-        alike = np.array([size == own[1] for _, size in others])[which.reshape(-1)]
-        return alike & self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self.first_warp)
-
-    def ordered(
-        self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
-    ) -> NDArray[np.bool_]:
-        """Tell for each of `last` whether its warp's work then happens before what `warps`, by their rows, do now.
-
-        `reads`: of that work only reads matter, which need only be over.
-        """
-        others = last[:, WARP].astype(np.int64) - self.first_warp
-        here = np.maximum(others, 0)
-        ordered = self._clocks.orders(rows, here, last[:, LANE], last[:, TIME])
-        ordered |= warps == others
-        if reads and self._phases.over is not None:
-            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
-        if others.min(initial=0) < 0:
-            gone = others < 0
-            ordered[gone] = self._clocks.retired.hold(
-                rows[gone], last[gone, WARP].astype(np.int64), last[gone, LANE], last[gone, TIME]
-            )
-        return ordered
 
     def _judge_lanes(
         self, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
@@ -290,7 +253,7 @@ class Accesses:
             alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
             lost = lost[~alike]
         if step.kind in _STRONG:
-            lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
+            lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):
             return
         same_warp = winner[lost, WARP] == step.entries[lost, WARP]
@@ -365,7 +328,7 @@ class Accesses:
         warps, lanes = step.warps[at], step.lanes[at]
         same = last[:, WARP] == step.entries[at, WARP]
         apart = same & ~self._clocks.orders_within(warps, lanes, last[:, LANE], last[:, TIME])
-        unordered: NDArray[np.bool_] = apart | ~self.ordered(step.rows[at], warps, last)
+        unordered: NDArray[np.bool_] = apart | ~self._causality.ordered(step.rows[at], warps, last)
         return unordered
 
     def _keep_together(self, table: Table, step: Step, winner: NDArray[np.int32]) -> None:

@@ -45,8 +45,8 @@ def level_of(scope: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """What the last write of a location has left: the write's size, scope and block, and its message."""
+class Left:
+    """What a write has left at its location: the write's size, scope and block, and its message."""
 
     size: int
     level: int
@@ -82,7 +82,7 @@ class Messages:
         self._blocks = (1, max(cluster // cta, 1))  # in the group of each scope but the widest
         self._fenced: dict[int, dict[int, _Snapshots]] = {}  # by scope and warp
         self._released: dict[tuple[int, int, Space, int], dict[int, Known]] = {}  # by thread and location, then scope
-        self._left: dict[Space, dict[int, _Left]] = {}
+        self._left: dict[Space, dict[int, Left]] = {}
         # By warp and lane, what is not learnt, by location: of a crowd of them, by -1.
         self._taken: dict[tuple[int, int], dict[tuple[Space, int], Message]] = {}
         self._in_order: Message = {}  # of fences that are .sc
@@ -98,7 +98,7 @@ class Messages:
                         again[id(kept.message)] = kept.message, self._kept(kept.message)
                     message = again[id(kept.message)][1]
                 if message:
-                    left[location] = _Left(kept.size, WIDEST, _EARLIER, message)
+                    left[location] = Left(kept.size, WIDEST, _EARLIER, message)
                 else:
                     del left[location]
         self._in_order = self._kept(self._in_order)
@@ -129,7 +129,14 @@ class Messages:
     # --- fences ---------------------------------------------------------------------------------
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, *, in_order: bool) -> None:
-        """Let lanes of `warps` learn what they have taken in, and keep what they know; `in_order`: of `.sc`."""
+        """Let lanes of `warps` learn what they have taken in, and keep what they know.
+
+        Those that are `.sc`, `in_order`, come one after the other, though several warps execute them together.
+        """
+        if in_order and len(warps) > 1:
+            for number in range(len(warps)):
+                self.fence(warps[[number]], masks[[number]], scope, in_order=True)
+            return
         level = level_of(scope)
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             for lane in np.flatnonzero(mask).tolist() if self._taken else ():
@@ -205,7 +212,7 @@ class Messages:
             for at in offsets[here].tolist():
                 message = _joined(heard[at], own) if order.reads and at in heard else own
                 if message:
-                    left[at] = _Left(size, level, block, message)
+                    left[at] = Left(size, level, block, message)
                 else:
                     left.pop(at, None)
 
@@ -247,7 +254,7 @@ class Messages:
                 message = _joined(message, {(wide, block): known})
         return message
 
-    def _hears(self, found: _Left, size: int, level: int, block: int) -> bool:
+    def _hears(self, found: Left, size: int, level: int, block: int) -> bool:
         """Tell whether an access is morally strong with the write that it meets."""
         return found.size == size and self._holds(min(found.level, level), found.block, block)
 
@@ -273,7 +280,7 @@ class Messages:
         if order.reads and heard and found is not None:
             message = _joined(found.message, message)
         if message:
-            left[place[1]] = _Left(size, level, block, message)
+            left[place[1]] = Left(size, level, block, message)
         elif found is not None:
             del left[place[1]]
 
@@ -283,6 +290,18 @@ class Messages:
         if left:
             for location in np.intersect1d(offsets, np.fromiter(left, np.int64, len(left))).tolist():
                 del left[location]
+
+    def left_at(self, space: Space, offset: int) -> Left | None:
+        """Return what the last write of a location has left."""
+        return self._left.get(space, {}).get(offset)
+
+    def swap(self, space: Space, offset: int, left: Left | None) -> Left | None:
+        """Let something else lie at a location; return what lay there."""
+        known = self._left.setdefault(space, {})
+        before = known.pop(offset, None)
+        if left is not None:
+            known[offset] = left
+        return before
 
     def _releasing(
         self, order: Order, level: int, place: tuple[Space, int], warp: int, mask: NDArray[np.bool_]

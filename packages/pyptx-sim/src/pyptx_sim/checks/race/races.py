@@ -20,8 +20,10 @@ from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.race.accesses import Accesses
+from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.messages import Messages
+from pyptx_sim.checks.race.past import Past
 from pyptx_sim.checks.race.reports import Reports
 from pyptx_sim.observer import Observer, Touch
 
@@ -41,7 +43,8 @@ class RaceChecker(Observer):
         self._clocks = WarpClocks(view.threads)
         self._messages = Messages(self._clocks, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
-        self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._reports)
+        self._causality = Causality(self._clocks, self._messages, self._phases)
+        self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
@@ -49,12 +52,18 @@ class RaceChecker(Observer):
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
 
+    def past(self, seed: int) -> Past:
+        """Return what reads of this run may still return, for the machine to ask; the checker tells it of writes."""
+        past = self._causality.past = Past(self._view, self._messages, self._causality.knows, seed)
+        return past
+
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
         """Forget memories of blocks and the old warps; global memory stays, written by warps of an earlier wave."""
         parts = (
             self._accesses,
+            self._causality,
             self._clocks,
             self._messages,
             self._phases,
@@ -91,8 +100,15 @@ class RaceChecker(Observer):
         self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Exchange messages, and note the scope and the size of the accesses."""
-        self._accesses.strong(order, size, pc)
-        self._messages.exchange(order, space, offsets, size, warps, lanes)
+        self._causality.strong(order, size, pc)
+        past = self._causality.past
+        if past is None:
+            self._messages.exchange(order, space, offsets, size, warps, lanes)
+            return
+        if order.writes:
+            past.keep(space, offsets, size)
+        with past.swapped(space):
+            self._messages.exchange(order, space, offsets, size, warps, lanes)
 
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
         """Leave what the lanes know at a phase of an mbarrier."""
@@ -141,6 +157,8 @@ class RaceChecker(Observer):
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
         for touch in work.touches:
+            if touch.writes and self._causality.past is not None:
+                self._causality.past.forget(touch.space, touch.offsets, touch.size)
             if touch.space == "shared":
                 self._objects.issued(work, touch)
             shadow = self._accesses.shadow(touch.space)
@@ -165,9 +183,9 @@ class RaceChecker(Observer):
         """Judge a touch of work against accesses of warps."""
         proxy = work.proxy_of(touch)
         if proxy is not None and proxy.one_way:
-            self._one_way.judge(work, touch, proxy, shadow, self._accesses.first_warp)
+            self._one_way.judge(work, touch, proxy, shadow, self._causality.first_warp)
             return
-        self._cross_ordering.judge(work, touch, shadow, self._accesses.ordered, self._accesses.first_warp)
+        self._cross_ordering.judge(work, touch, shadow, self._causality.ordered, self._causality.first_warp)
         if work.together == 1:  # else all lanes issue it, together
             self._accesses.judge_issuers(work, touch, shadow)
 
@@ -188,7 +206,7 @@ class RaceChecker(Observer):
         """Judge accesses to the shared memory of other blocks against their ends."""
         shadow = self._accesses.shadow("shared")
         if self._view.cluster_size > 1:
-            self._cross_ordering.wave_ended(shadow, self._accesses.first_warp)
+            self._cross_ordering.wave_ended(shadow, self._causality.first_warp)
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int

@@ -62,9 +62,7 @@ def compile_load(operands: Operands) -> Action:
         places = access.places(wave, lanes, memory, addresses)
         if places is None:
             return _zeros(ptx_type, count)
-        if wave.machine.checked:
-            access.before(wave, lanes, memory, places)
-        values = memory.arena.gather(places.offsets, dtype, count)
+        values = access.gather(wave, lanes, memory, places, dtype, count)
         return values if places.positions is None else [places.spread(value, lanes.height) for value in values]
 
     return step
@@ -93,8 +91,11 @@ def compile_store(operands: Operands) -> Action:
             if places is None:
                 continue
             values = [places.pick(read(wave, part)) for read in readers]
+            hidden = access.hidden(wave, part, memory, places)
             if wave.machine.checked:
                 access.before(wave, part, memory, places, values)
+            if hidden is not None:
+                places, values = places.seen(hidden, values, part)
             _store(wave, memory, places, values, access.size)
 
     return step

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Order
     from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.types import DType
 
 _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "const", "param")}
 
@@ -43,6 +44,24 @@ class Places:
         if self.positions is None or self.columns is None:
             return values
         return pick(values, self.positions, self.columns)
+
+    def of_threads(self, lanes: Lanes) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the offsets, one for each active lane of the step, and the warps and lanes whose they are."""
+        if self.positions is None or self.columns is None:
+            positions, columns = lanes.active
+            offsets = np.ascontiguousarray(np.broadcast_to(self.offsets, (lanes.height, WARP))).reshape(-1)
+            return offsets, lanes.warps(positions), columns
+        return self.offsets, lanes.warps(self.positions), self.columns
+
+    def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[Places, list[Array]]:
+        """Return the places that are not hidden, as `of_threads` numbers them, and what is stored there."""
+        offsets, _, _ = self.of_threads(lanes)
+        positions, columns = (
+            lanes.active if self.positions is None or self.columns is None else (self.positions, self.columns)
+        )
+        if self.positions is None:
+            values = [pick(value, positions, columns) for value in values]
+        return Places(offsets[~hidden], positions[~hidden], columns[~hidden]), [value[~hidden] for value in values]
 
     def spread(self, values: Array, height: int) -> Array:
         """Return values read at the places in lane order; lanes without a place get zero."""
@@ -122,23 +141,40 @@ class Access:
             self.check_initialised(wave, lanes, memory, places)
         if not machine.observers.active or not memory.observed:
             return
-        positions, columns = lanes.active if places.positions is None else (places.positions, places.columns)
-        offsets = places.offsets
-        if places.positions is None:
-            offsets = np.ascontiguousarray(np.broadcast_to(offsets, (lanes.height, WARP))).reshape(-1)
+        offsets, warps, columns = places.of_threads(lanes)
         kind: AccessKind = self.kind
         if self.strong:
             kind = "strong-read" if kind == "read" else "atomic"
-        assert columns is not None  # noqa: S101 - positions and columns come together
-        threads = lanes.warps(positions), columns
         if values is not None:
             height = lanes.height if places.positions is None else None
             machine.observers.storing(Stores(memory.arena, offsets, values, height))
         if self.noncoherent:
             machine.observers.noncoherent()
         if self.order is not None:
-            machine.observers.strong(self.order, memory.space, offsets, self.size, *threads, wave.pc)
-        machine.observers.access(memory.space, kind, offsets, self.size, *threads, wave.pc)
+            machine.observers.strong(self.order, memory.space, offsets, self.size, warps, columns, wave.pc)
+        machine.observers.access(memory.space, kind, offsets, self.size, warps, columns, wave.pc)
+
+    def gather(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType, count: int) -> list[Array]:
+        """Read `count` elements at each place, with all checks; of a weak memory, what may still be read there."""
+        past, before = wave.machine.past, None
+        if past is not None and memory.observed:
+            offsets, warps, columns = places.of_threads(lanes)
+            before = past.look(memory.space, offsets, self.size, warps, columns)
+        if wave.machine.checked:
+            self.before(wave, lanes, memory, places)
+        if not before:
+            return memory.arena.gather(places.offsets, dtype, count)
+        wave.version += 1  # who polls will see more
+        with memory.arena.holding(before):
+            return memory.arena.gather(places.offsets, dtype, count)
+
+    def hidden(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Mask | None:
+        """Return which of the next stores, as `Places.of_threads` numbers them, a weak memory places in the past."""
+        past = wave.machine.past
+        if past is None or not memory.observed:
+            return None
+        offsets, warps, columns = places.of_threads(lanes)
+        return past.place(memory.space, offsets, self.size, warps, columns)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
         """Report what is read and was never written."""

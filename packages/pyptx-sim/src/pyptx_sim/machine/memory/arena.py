@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ from pyptx_sim.machine.memory.atomics import apply
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from numpy.typing import NDArray
 
     from pyptx_sim.machine.lanes import IntArray
@@ -123,6 +126,18 @@ class Arena:
         self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
         if self.initialised is not None:
             self.initialised[start : start + len(values)] = 1
+
+    @contextmanager
+    def holding(self, before: Mapping[int, bytes]) -> Iterator[None]:
+        """Let other bytes stand at some offsets for a while."""
+        now = {start: self.bytes_at(start, len(values)) for start, values in before.items()}
+        try:
+            for start, values in before.items():
+                self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
+            yield
+        finally:
+            for start, values in now.items():
+                self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
 
     def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
         """Copy `size` bytes (a power of two up to 16), aligned to it, from each of `sources` to one of `targets`."""

@@ -30,18 +30,18 @@ class Stores:
 
     def alike(self, some: IntArray, others: IntArray) -> Mask:
         """Tell which of some writes, by their numbers, write the same bytes as others."""
-        same: Mask = (self._bytes(some) == self._bytes(others)).all(axis=1)
+        same: Mask = (self.bytes_of(some) == self.bytes_of(others)).all(axis=1)
         return same
 
     def unchanged(self, some: IntArray) -> Mask:
         """Tell which of some writes write what lies there."""
-        wanted = self._bytes(some)
+        wanted = self.bytes_of(some)
         there = self.arena.data[self.offsets[some, None] + np.arange(wanted.shape[1])]
         same: Mask = (there == wanted).all(axis=1)
         return same
 
-    def _bytes(self, some: IntArray) -> NDArray[np.uint8]:
-        """Return the bytes of some writes, `[writes, bytes]`."""
+    def bytes_of(self, some: IntArray) -> NDArray[np.uint8]:
+        """Return what some writes write, `[writes, bytes]`."""
         shape = (len(self.offsets),) if self.height is None else (self.height, WARP)
         parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)

@@ -1,0 +1,145 @@
+"""What comes before what: an access and the earlier ones of the same bytes, by the clocks, and by what was observed.
+
+Which strong accesses are morally strong with each other is decided here, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
+from pyptx_sim.checks.race.observations import Observations
+from pyptx_sim.checks.race.reports import Step
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.messages import Messages
+    from pyptx_sim.checks.race.past import Past
+    from pyptx_sim.checks.race.shadow import Shadow
+    from pyptx_sim.observer import Offsets, Order, Space
+
+
+class Causality:
+    """What of earlier accesses an access comes behind."""
+
+    def __init__(self, clocks: WarpClocks, messages: Messages, phases: Phases) -> None:
+        """Begin with no accesses."""
+        self._clocks, self._messages, self._phases = clocks, messages, phases
+        self._observed = Observations(clocks)
+        self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
+        self._updates: set[int] = set()  # which of them read and write at once
+        self.mixed = False
+        """Whether any two strong accesses may not be morally strong with each other."""
+        self.past: Past | None = None
+        """What reads may still return, where that is not only the last write."""
+
+    @property
+    def first_warp(self) -> int:
+        """The first warp of this wave, in the numbering through all waves."""
+        return self._clocks.first_warp
+
+    def next_wave(self) -> None:
+        """Forget warps that are gone, and memories of blocks."""
+        self._observed.next_wave()
+        if self.past is not None:
+            self.past.next_wave()
+
+    def updates(self, pc: int) -> bool:
+        """Tell whether the instruction at `pc` reads and writes at once."""
+        return pc in self._updates
+
+    def strong(self, order: Order, size: int, pc: int) -> None:
+        """Note the scope and the size of strong accesses."""
+        level = level_of(order.scope)
+        if pc not in self._levels:
+            self._levels[pc] = level, size
+            if order.reads and order.writes:
+                self._updates.add(pc)
+            self.mixed |= level < WIDEST or any(size != other for _, other in self._levels.values())
+
+    def mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the scopes of both strong accesses hold both warps.
+
+        Manual: "Memory Consistency Model", "Morally-strong operations".
+        """
+        if not self.mixed or not len(last):
+            return np.ones(len(last), np.bool_)
+        pcs, which = np.unique(last[:, PC], return_inverse=True)
+        own = self._levels.get(pc, (WIDEST, 0))
+        others = [self._levels.get(at, own) for at in pcs.tolist()]
+        levels = np.array([min(own[0], level) for level, _ in others])[which.reshape(-1)]
+        alike = np.array([size == own[1] for _, size in others])[which.reshape(-1)]
+        return alike & self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self.first_warp)
+
+    def ordered(
+        self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
+    ) -> NDArray[np.bool_]:
+        """Tell for each of `last` whether its warp's work then happens before what `warps`, by their rows, do now.
+
+        `reads`: of that work only reads matter, which need only be over.
+        """
+        others = last[:, WARP].astype(np.int64) - self.first_warp
+        here = np.maximum(others, 0)
+        ordered = self._clocks.orders(rows, here, last[:, LANE], last[:, TIME])
+        ordered |= warps == others
+        if reads and self._phases.over is not None:
+            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
+        if others.min(initial=0) < 0:
+            gone = others < 0
+            ordered[gone] = self._clocks.retired.hold(
+                rows[gone], last[gone, WARP].astype(np.int64), last[gone, LANE], last[gone, TIME]
+            )
+        return ordered
+
+    # --- observation ----------------------------------------------------------------------------
+
+    def observe(self, shadow: Shadow, step: Step, mutual: NDArray[np.bool_], last: NDArray[np.int32]) -> None:
+        """Note which strong reads read strong writes that nothing has ordered before them: `last`, where `mutual`."""
+        if step.kind != "strong-read":
+            return
+        if self.past is not None and len(step.at) <= CROWD * step.granules:
+            self._observe_past(self.past, shadow, step)
+        else:
+            self._observe(step, np.flatnonzero(mutual), last, shadow.granule)
+
+    def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        fresh = at[~self.ordered(step.rows[at], step.warps[at], last[at])]
+        if len(fresh):
+            self._observed.read(step, fresh, last[fresh], granule)
+
+    def _observe_past(self, past: Past, shadow: Shadow, step: Step) -> None:
+        """Note the same of reads that may return other writes than the last one."""
+        offsets = (step.at[:: step.granules] * shadow.granule).tolist()
+        for number, offset in enumerate(offsets):
+            here = np.arange(number * step.granules, (number + 1) * step.granules)
+            source = past.source(step.space, offset)
+            for entry in shadow.write.get(step.at[here[:1]]) if source is None else source:
+                if entry[WARP] != NOBODY and int(entry[PC]) in self._levels:
+                    last = np.broadcast_to(entry, (len(step.at), COLUMNS))
+                    strong = self.mutual(step.pc, step.warps[here], last[here])
+                    self._observe(step, here[strong], last, shadow.granule)
+
+    def observed(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+        """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
+        return self._observed.order(step, at, last, granule)
+
+    def strong_writes(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which of some writes are strong."""
+        return np.isin(last[:, PC], np.fromiter(self._levels, np.int32, len(self._levels)))
+
+    def knows(self, space: Space, offset: int, warps: Offsets, lanes: Offsets, entries: NDArray[np.int32]) -> bool:
+        """Tell whether any of some lanes knows any of some writes of a place: has it behind itself, or observed it."""
+        last = np.tile(entries, (len(warps), 1))
+        warps, lanes = np.repeat(warps, len(entries)), np.repeat(lanes, len(entries))
+        rows = self._clocks.rows(warps, lanes)
+        if self.ordered(rows, warps, last).any():
+            return True
+        at = np.full(len(warps), offset)
+        step = Step(space, "read", at, 1, warps, lanes, rows, last, 0, self.first_warp)
+        return bool(self._observed.order(step, np.arange(len(at)), last, 1).any())
