@@ -124,6 +124,10 @@ class Past(Protocol):
         """Return at which of some offsets the next reads return other bytes than those that lie there, and which."""
         ...
 
+    def happens(self, likely: float) -> bool:
+        """Draw whether something happens that is so likely."""
+        ...
+
     def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
         """Return which of the next stores come before what lies there, and are not seen in memory; None: none do."""
         ...

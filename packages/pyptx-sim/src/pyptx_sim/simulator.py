@@ -86,7 +86,8 @@ def run(
     check_seed(seed)
     program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry, any_form=any_form)
     rules = _rules(checks)
-    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
+    weak = bool(seed) and program.moves_strongly and RaceChecker in observers_of(rules.values())
+    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), weak=weak)
     launch = launch_of(program, (grid, block, cluster), shared_bytes)
 
     def attempt(warps: int) -> Machine:
@@ -94,7 +95,8 @@ def run(
         log = FindingLog(program.line, origins or {}, rules)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
-        writes = _observe(machine, packed, rules, seed)  # before a recording, which observes beside it
+        # Before a recording, which observes beside it.
+        writes = _observe(machine, packed, rules, weak_seed=seed if weak else 0)
         recorded = None if trace is None else Recording(trace, trace_blocks, machine)
         return _run(machine, None if dry else packed, seed, recorded, writes)
 
@@ -109,27 +111,28 @@ def _is_exact(numerics: str) -> bool:
     return numerics == "exact"
 
 
-def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool) -> Code:
+def _compiled(
+    program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, weak: bool
+) -> Code:
     """Compile, and show what cannot be compiled in the user's own line too."""
     try:
-        return compile_program(program, checked=checked, exact=exact)
+        return compile_program(program, checked=checked, exact=exact, weak=weak)
     except SimulationError as error:
         error.point_at(point_at(origins.get(error.line or 0, ())))
         raise
 
 
-def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule], seed: int) -> OutputWrites | None:
+def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule], *, weak_seed: int) -> OutputWrites | None:
     """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge.
 
-    In a seeded run of threads that see each other at work, that of races lets reads return what the memory model
-    allows, and not only what was written last.
+    With a seed, that of races lets reads return what the memory model allows, and not only the last writes.
     """
     watching = [make(View(machine)) for make in observers_of(rules.values())]
     if watching:
         machine.observers = Observers(watching)
-    for each in watching if seed and machine.program.moves_strongly else ():
+    for each in watching if weak_seed else ():
         if isinstance(each, RaceChecker):
-            machine.past = each.past(seed)
+            machine.past = each.past(weak_seed)
     if UNWRITTEN not in rules or not packed.outputs:
         return None
     writes = OutputWrites(packed.outputs)

@@ -109,6 +109,10 @@ class Past:
                 self._behind[offset] = at
         return np.isin(offsets, np.fromiter(self._behind, np.int64)) if self._behind else None
 
+    def happens(self, likely: float) -> bool:
+        """Draw whether something happens that is so likely."""
+        return bool(self._random.random() < likely)
+
     def _choices(
         self, space: Space, offsets: Offsets, size: int, likely: float
     ) -> Iterator[tuple[int, _Location, NDArray[np.bool_]]]:

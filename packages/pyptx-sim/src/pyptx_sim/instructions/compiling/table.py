@@ -12,6 +12,7 @@ from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.claims import touching
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
+from pyptx_sim.instructions.compiling.late_loads import with_late_loads
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.polling import polling_loops
 from pyptx_sim.instructions.memory import matrices
@@ -32,11 +33,15 @@ _Meaning: TypeAlias = Step | Operation
 
 
 @lru_cache(maxsize=128)
-def compile_program(program: Program, *, checked: bool, exact: bool = False) -> Code:
+def compile_program(program: Program, *, checked: bool, exact: bool = False, weak: bool = False) -> Code:
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
+
+    `weak`: for a memory that is: loads may come late.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
+    if weak:
+        return with_late_loads(program, compile_program(program, checked=checked, exact=exact))
     for site in program.sites:
         operands = Operands(program, site, checked=checked)
         operands.located(partial(hold, operands))

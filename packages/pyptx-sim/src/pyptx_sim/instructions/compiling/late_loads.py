@@ -1,0 +1,245 @@
+"""Code for a weak memory: loads that have not happened yet when what stands behind them is executed.
+
+A weak or relaxed load may wait: at the latest until an instruction touches a register that it writes, or writes one
+that it reads; until its thread orders memory, or may access the same place; or until the lanes exit. What it returns is
+looked up then. Manual: "Memory Consistency Model": nothing else orders a read before what its thread does later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from pyptx_ir.syntax.operand_names import names_of
+from pyptx_ir.syntax.operands import Register
+from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.compiling.registers import read_register
+from pyptx_sim.machine.lanes import pick
+from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
+from pyptx_sim.program.windows import RANK_SHIFT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Block, Code, Gate, Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+    from pyptx_sim.program.program import Program, Site
+
+    Lines: TypeAlias = frozenset[int]
+    Find = Callable[[Wave, Lanes], Lines | None]
+
+# How likely a load waits, and how likely it then happens before an instruction that need not come behind it.
+_WAITS: Final = 0.5
+_HAPPENS: Final = 0.2
+_MOST: Final = 64  # lanes of a load that waits
+_LINE: Final = 32  # bytes: no access goes beyond one of these lines
+_PRIVATE: Final = frozenset({"const", "local", "param"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What an instruction has to do with loads that wait.
+
+    `touched` are the slots of the registers that it names, `written` of those that it writes. It `moves` data of a
+    `space`, to or from the lines that `find` returns: None where nobody knows. `orders`: loads happen before it.
+    """
+
+    touched: frozenset[int]
+    written: frozenset[int]
+    orders: bool = False
+    moves: bool = False
+    space: str = ""
+    find: Find | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A load that waits: what it does, for whom, and the lines that it reads."""
+
+    pc: int
+    use: _Use
+    load: Action
+    lanes: Lanes
+    warps: IntArray
+    lines: Lines | None
+
+
+class LateLoads:
+    """The loads of a wave that have not happened yet."""
+
+    __slots__ = ("_waiting", "_wave")
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin without any."""
+        self._wave = wave
+        self._waiting: list[_Waiting] = []
+
+    def add(self, pc: int, use: _Use, load: Action, lanes: Lanes) -> None:
+        """Let a load wait."""
+        lines = None if use.find is None else use.find(self._wave, lanes)
+        self._waiting.append(_Waiting(pc, use, load, lanes, lanes.active_rows(), lines))
+
+    def settle(self, use: _Use, lanes: Lanes) -> None:
+        """Let loads happen that come before what lanes are about to do, and now and then others of theirs."""
+        if not self._waiting:
+            return
+        warps, lines, past = lanes.active_rows(), None, self._wave.machine.past
+        if use.moves and use.find is not None:
+            lines = use.find(self._wave, lanes)
+        for each in tuple(self._waiting):
+            if not np.isin(each.warps, warps, assume_unique=True).any():
+                continue
+            if _comes_first(each, use, lines) or past is None or past.happens(_HAPPENS):
+                self._load(each)
+
+    def finish(self) -> None:
+        """Let all loads happen."""
+        for each in tuple(self._waiting):
+            self._load(each)
+
+    def _load(self, waiting: _Waiting) -> None:
+        self._waiting.remove(waiting)
+        wave = self._wave
+        pc, wave.pc = wave.pc, waiting.pc
+        waiting.load(wave, waiting.lanes)
+        wave.pc = pc
+
+
+def _comes_first(waiting: _Waiting, use: _Use, lines: Lines | None) -> bool:
+    """Tell whether a load has to happen before an instruction of its thread, which goes to `lines`."""
+    load = waiting.use
+    if use.orders or not load.written.isdisjoint(use.touched) or not load.touched.isdisjoint(use.written):
+        return True
+    if not use.moves or {load.space, use.space} == {"global", "shared"}:
+        return False
+    if {load.space, use.space} == {"generic", "shared"} or waiting.lines is None or lines is None:
+        return True
+    return not waiting.lines.isdisjoint(lines)
+
+
+# --- code ---------------------------------------------------------------------------------------
+
+
+def with_late_loads(program: Program, code: Code) -> Code:
+    """Return the code of a program with loads that may wait: but for those of loops that poll."""
+    uses = [_use(program, site) for site in program.sites]
+    return tuple(_with(program, block, uses) for block in code)
+
+
+def _with(program: Program, block: Block, uses: list[_Use]) -> Block:
+    steps: list[tuple[int, Action]] = []
+    for pc, action in block.steps:
+        waits = block.polls is None and uses[pc].moves and program.sites[pc].instruction.opcode[0] == "ld"
+        steps.append((pc, _waiting(pc, action, uses[pc]) if waits else _settling(action, uses[pc])))
+    terminator = None if block.terminator is None else _settling_end(block.terminator, uses[block.end])
+    gate = None if block.gate is None else _SettlingGate(block.gate)
+    return replace(block, steps=tuple(steps), terminator=terminator, gate=gate)
+
+
+def _waiting(pc: int, load: Action, use: _Use) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        late, past = wave.part(LateLoads), wave.machine.past
+        late.settle(use, lanes)
+        if past is not None and lanes.count <= _MOST and past.happens(_WAITS):
+            late.add(pc, use, load, lanes)
+        else:
+            load(wave, lanes)
+
+    return step
+
+
+def _settling(action: Action, use: _Use) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        wave.part(LateLoads).settle(use, lanes)
+        action(wave, lanes)
+
+    return step
+
+
+def _settling_end(end: Terminator, use: _Use) -> Terminator:
+    def terminate(wave: Wave, group: Group) -> int | None:
+        wave.part(LateLoads).settle(use, group.lanes)
+        return end(wave, group)
+
+    return terminate
+
+
+@dataclass(frozen=True, slots=True)
+class _SettlingGate:
+    """A gate whose mask no load that waits can still write."""
+
+    gate: Gate
+
+    @property
+    def rendezvous(self) -> bool:
+        """Whether lanes may meet at different instructions of this kind."""
+        return self.gate.rendezvous
+
+    def members(self, wave: Wave, lanes: Lanes) -> Mask:
+        """Return for each row of `lanes` which lanes of the warp take part."""
+        wave.part(LateLoads).finish()
+        return self.gate.members(wave, lanes)
+
+
+# --- uses ---------------------------------------------------------------------------------------
+
+
+def _use(program: Program, site: Site) -> _Use:
+    operands = Operands(program, site, checked=False)
+    instruction, form = site.instruction, program.forms[site.pc]
+    guard = () if instruction.guard is None else (Register(instruction.guard.register),)
+    touched = _slots(operands, (*instruction.operands, *guard))
+    if form is None:
+        return _Use(touched, touched, orders=True)
+    places = {"a"} if instruction.opcode[0] == "st" else set[str]()
+    written = _slots(operands, (form.operands[name] for name in form.written - places))
+    meaning = meaning_of(instruction.opcode)
+    if not isinstance(meaning, Step) or meaning.effect == "none" or instruction.opcode[0] == "bra":
+        return _Use(touched, written)
+    if instruction.opcode[0] not in {"ld", "st"} or operands.word("volatile"):
+        return _Use(touched, written, orders=True)
+    if operands.word("sem") not in {"", "weak", "relaxed"}:
+        return _Use(touched, written, orders=True)
+    if operands.space in _PRIVATE:
+        return _Use(touched, written)
+    return _Use(touched, written, moves=True, space=operands.space, find=_finder(operands))
+
+
+def _finder(operands: Operands) -> Find | None:
+    """Return what finds the lines that a load or a store goes to; None where its address is no register."""
+    address = operands.address(operands.named("a"))
+    register = operands.register(address.base)
+    if register is None:
+        return None
+    delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+    read = read_register(register, f"u{register.width * 8}", checked=False)
+    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # one's own block has a rank, too
+
+    def find(wave: Wave, lanes: Lanes) -> Lines:
+        values = np.broadcast_to(read(wave, lanes), (lanes.height, 32))
+        places = (pick(values, *lanes.active).astype(np.int64) + delta) & ranks
+        return frozenset((places // _LINE).tolist())
+
+    return find
+
+
+def _slots(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
+    """Return the slots of the registers that some operands name."""
+    found: set[int] = set()
+    for name in (name for node in nodes for name in names_of(node)):
+        match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):
+            case RegisterBinding(slot=slot):
+                found.add(slot)
+            case VectorBinding(components):
+                found.update(each.slot for each in components)
+            case ParameterBinding(register) | UnsizedParameter(register):
+                found.add(register.slot)
+            case _:
+                pass
+    return frozenset(found)
