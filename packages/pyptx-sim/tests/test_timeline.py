@@ -502,7 +502,7 @@ def test_without_a_trace_the_machine_is_the_plain_one(monkeypatch: pytest.Monkey
     numbered(2)
     numbered(2, trace=folder / "noticed.json")
     plain, watched = machines
-    assert plain.code is compile_program(plain.program, checked=False, exact=False)
+    assert plain.code is compile_program(plain.program, checked=False, exact=False, schedule="fixed")
     assert plain.make_engine is Engine
     assert not plain.observers.active
     assert watched.code is not compile_program(watched.program, checked=False, exact=False)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
     from pyptx_sim.extension import Rule
+    from pyptx_sim.instructions.compiling.table import Schedule
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.observer import ObserverFactory
     from pyptx_sim.program.program import Program
@@ -86,8 +87,8 @@ def run(
     check_seed(seed)
     program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry, any_form=any_form)
     rules = _rules(checks)
-    weak = bool(seed) and program.moves_strongly and RaceChecker in observers_of(rules.values())
-    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), weak=weak)
+    schedule = _schedule(program, rules, seed)
+    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), schedule=schedule)
     launch = launch_of(program, (grid, block, cluster), shared_bytes)
 
     def attempt(warps: int) -> Machine:
@@ -96,7 +97,7 @@ def run(
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
         # Before a recording, which observes beside it.
-        writes = _observe(machine, packed, rules, weak_seed=seed if weak else 0)
+        writes = _observe(machine, packed, rules, weak_seed=seed if schedule == "weak" else 0)
         recorded = None if trace is None else Recording(trace, trace_blocks, machine)
         return _run(machine, None if dry else packed, seed, recorded, writes)
 
@@ -111,12 +112,19 @@ def _is_exact(numerics: str) -> bool:
     return numerics == "exact"
 
 
+def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
+    """Return how code is to run: memory is weak for threads that see each other at work, where races are looked for."""
+    if not seed:
+        return "fixed"
+    return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"
+
+
 def _compiled(
-    program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, weak: bool
+    program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, schedule: Schedule
 ) -> Code:
     """Compile, and show what cannot be compiled in the user's own line too."""
     try:
-        return compile_program(program, checked=checked, exact=exact, weak=weak)
+        return compile_program(program, checked=checked, exact=exact, schedule=schedule)
     except SimulationError as error:
         error.point_at(point_at(origins.get(error.line or 0, ())))
         raise

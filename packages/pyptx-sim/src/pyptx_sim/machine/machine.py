@@ -161,7 +161,7 @@ class Machine:
                 self._give_up(wave)
                 return False
             wave.watching = watch.watching
-            self._execute(wave, self.code[index], group)
+            self._execute(wave, self.code[index], group, scheduler)
         self.steps += wave.steps
         finish(wave)
         if len(wave.splits.alive()):
@@ -176,7 +176,7 @@ class Machine:
         if not self.starved:
             describe_deadlock(wave, self.code)
 
-    def _execute(self, wave: Wave, block: Block, group: Group) -> None:
+    def _execute(self, wave: Wave, block: Block, group: Group, scheduler: Scheduler) -> None:
         """Execute blocks for `group` until its splits part, wait or end, or others want their turn."""
         splits, lanes = wave.splits, group.lanes
         try:
@@ -189,7 +189,7 @@ class Machine:
                     step(wave, lanes)
                 self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
                 wave.pc = block.end
-                target = block.index + 1 if block.terminator is None else block.terminator(wave, group)
+                target = block.following if block.terminator is None else block.terminator(wave, group)
                 if target is not None:
                     splits.block[group.ids] = target
                 if polls is not None:
@@ -197,8 +197,8 @@ class Machine:
                 if target is None:
                     break
                 block = self.code[target]
-                if not group.whole or block.converges or (block.gate is not None and splits.diverged):
-                    break  # of what waits elsewhere, or at the gate, the scheduler knows
+                if scheduler.interrupts(group, block):
+                    break
         except SimulationError as error:
             error.locate(self.where(wave.pc))
             raise

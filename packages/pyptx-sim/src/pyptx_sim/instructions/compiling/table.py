@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_sim.errors import MissingSemantics
@@ -15,6 +15,7 @@ from pyptx_sim.instructions.compiling.held import hold
 from pyptx_sim.instructions.compiling.late_loads import with_late_loads
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.polling import polling_loops
+from pyptx_sim.instructions.compiling.preemption import in_parts
 from pyptx_sim.instructions.memory import matrices
 from pyptx_sim.instructions.synchronization import barriers
 from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
@@ -28,20 +29,25 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import BlockRange, Program, Site
 
+Schedule: TypeAlias = Literal["fixed", "random", "weak"]
+
 _T = TypeVar("_T")
 _Meaning: TypeAlias = Step | Operation
 
 
 @lru_cache(maxsize=128)
-def compile_program(program: Program, *, checked: bool, exact: bool = False, weak: bool = False) -> Code:
+def compile_program(program: Program, *, checked: bool, exact: bool = False, schedule: Schedule = "fixed") -> Code:
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
-    `weak`: for a memory that is: loads may come late.
+    In a `random` schedule, other warps may run between any two instructions that touch what others see; in a `weak`
+    one, loads may also come late.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
-    if weak:
-        return with_late_loads(program, compile_program(program, checked=checked, exact=exact))
+    if schedule == "random":
+        return in_parts(program, compile_program(program, checked=checked, exact=exact))
+    if schedule == "weak":
+        return in_parts(program, with_late_loads(program, compile_program(program, checked=checked, exact=exact)))
     for site in program.sites:
         operands = Operands(program, site, checked=checked)
         operands.located(partial(hold, operands))
@@ -52,7 +58,7 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, wea
 
 
 def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, checked: bool, exact: bool) -> Block:
-    last = block.last - block.ends
+    last, following = block.last - block.ends, block.index + 1
     sites = program.sites[block.first : last]
     given = [Operands(program, site, checked=checked, exact=exact, polls=polls is not None) for site in sites]
     meanings = [operands.located(partial(_meaning, operands)) for operands in given]
@@ -65,8 +71,8 @@ def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, ch
     end = None
     if block.ends:
         operands = Operands(program, program.sites[last], checked=checked)
-        end = operands.located(lambda: _end(operands, block.index + 1))
-    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.converges, polls)
+        end = operands.located(lambda: _end(operands, following))
+    return Block(block.index, block.first, steps, block.last - 1, end, gate, following, block.converges, polls)
 
 
 def _gate(program: Program, site: Site) -> barriers.MaskGate:

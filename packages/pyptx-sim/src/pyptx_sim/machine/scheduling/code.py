@@ -63,7 +63,9 @@ class PollingLoop:
 class Block:
     """A basic block: its steps with their pcs, how it ends, and the gate in front of it.
 
+    Without a `terminator`, the block `following` is next.
     `converges`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
+    `resumes`: it is the rest of a basic block, in front of which a random schedule may change warps.
     """
 
     index: int
@@ -72,8 +74,10 @@ class Block:
     end: int
     terminator: Terminator | None
     gate: Gate | None
+    following: int
     converges: bool = False
     polls: PollingLoop | None = None
+    resumes: bool = False
 
 
 Code: TypeAlias = tuple[Block, ...]

@@ -13,7 +13,7 @@ from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.scheduling.code import Code, Gate
+    from pyptx_sim.machine.scheduling.code import Block, Code, Gate
     from pyptx_sim.machine.wave import Wave
 
 # A split that has waited so many steps goes before the other splits of its warp, wherever it stands.
@@ -22,6 +22,12 @@ _STARVED = 64
 # one is told "not yet" before its time.
 _OVERDUE = 64
 _IMPATIENT = 0.1
+# How likely a random schedule changes warps within a basic block: at first always, so that short programs show every
+# interleaving, half as likely after each _EAGER times, down to what long kernels can afford.
+_EAGER, _PREEMPTING = 12, 1 / 64
+# For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
+# are: the higher, the more uneven.
+_PACED, _POWERS = 32, 3
 # `key` of a split that passes its gate although lanes are missing.
 _PASS = -2
 
@@ -34,7 +40,7 @@ class Scheduler:
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
-    __slots__ = ("_code", "_next_look", "_polls", "_random", "_wave")
+    __slots__ = ("_code", "_next_look", "_next_paces", "_paces", "_polls", "_preempted", "_random", "_wave")
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
         """Schedule the splits of `wave` on `code`."""
@@ -43,6 +49,9 @@ class Scheduler:
         self._next_look = 0
         self._polls = any(block.polls is not None for block in code)
         self._random = random
+        self._preempted = 0
+        self._paces = np.ones(wave.height)
+        self._next_paces = 0
 
     def pick(self) -> tuple[int, Group] | None:
         """Return a block and the splits that execute it now, or None if no split can run."""
@@ -67,6 +76,20 @@ class Scheduler:
                 continue
             splits.last_run[ids] = self._wave.steps
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
+
+    def interrupts(self, group: Group, block: Block) -> bool:
+        """Tell whether others may have to run before a group, which has executed one block, goes on with the next."""
+        if block.resumes and not block.converges:
+            return self._preempts()
+        # Of what waits elsewhere, or at the gate, `pick` knows.
+        return not group.whole or block.converges or (block.gate is not None and self._wave.splits.diverged)
+
+    def _preempts(self) -> bool:
+        """Tell whether a random schedule changes warps within a basic block now."""
+        if self._random is None or self._random.random() >= max(0.5 ** (self._preempted / _EAGER), _PREEMPTING):
+            return False
+        self._preempted += 1
+        return True
 
     def _advance_others(self) -> None:
         """Let asynchronous work complete as its schedule wants, and let go who has waited long at an mbarrier."""
@@ -118,9 +141,13 @@ class Scheduler:
         block = int(found[(counts + waited * waited).argmax()])
         return ids[blocks == block], block
 
-    @staticmethod
-    def _choose_randomly(ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
-        block = int(random.choice(blocks))
+    def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
+        """Return the block of one split, drawn by the paces of the warps, and some of those that are there."""
+        if self._wave.steps >= self._next_paces:
+            self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
+            self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
+        paces = self._paces[self._wave.splits.warp[ids]].cumsum()
+        block = int(blocks[min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)])
         there = ids[blocks == block]
         some = there[random.random(len(there)) < random.random()]
         return (some if len(some) else there), block

@@ -1,0 +1,78 @@
+"""Code for random schedules: basic blocks in parts, between which other warps may run.
+
+A part ends in front of an instruction that touches what other threads see, if another one of the part does so. What
+only computes commutes with all that others do, and needs no part of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pyptx_sim.extension import step_of
+from pyptx_sim.program.flow import converges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_sim.machine.scheduling.code import Block, Code
+    from pyptx_sim.program.program import Program
+
+_SEEN: Final = frozenset({"access", "issue", "order"})
+# Spaces of one thread, or which nothing changes during a launch. Manual: "State Spaces".
+_PRIVATE: Final = frozenset({"const", "local", "param"})
+
+
+def in_parts(program: Program, code: Code) -> Code:
+    """Return the code of a program with its blocks in parts; the first part of a block has its index.
+
+    Products of warpgroups stay together with what stands in front of them, as their warps have to.
+    """
+    parts: list[Block] = []
+    firsts: list[Block] = []
+    for block in code:
+        first, *others = _parts(program, block, len(code) + len(parts))
+        firsts.append(first)
+        parts += others
+    return (*firsts, *parts)
+
+
+def _parts(program: Program, block: Block, index: int) -> Iterator[Block]:
+    """Yield the parts of a block; those behind the first one are numbered from `index` on."""
+    starts = [0, *_starts(program, block)]
+    ends = [*starts[1:], len(block.steps)]
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        steps, last = block.steps[start:end], end == len(block.steps)
+        yield replace(
+            block,
+            index=block.index if number == 0 else index + number - 1,
+            first=steps[0][0] if number else block.first,
+            steps=steps,
+            end=block.end if last else steps[-1][0],
+            terminator=block.terminator if last else None,
+            following=block.following if last else index + number,
+            gate=None if number else block.gate,
+            converges=block.converges and any(_of_warpgroup(program, pc) for pc, _ in steps),
+            resumes=number > 0,
+        )
+
+
+def _starts(program: Program, block: Block) -> Iterator[int]:
+    """Yield the places of the steps in a block at which a part begins."""
+    seen = False
+    for place, (pc, _) in enumerate(block.steps):
+        if not _is_seen(program.sites[pc].instruction.opcode):
+            continue
+        if seen and not _of_warpgroup(program, pc):
+            yield place
+        seen = True
+
+
+def _is_seen(opcode: tuple[str, ...]) -> bool:
+    """Tell whether an instruction touches what other threads see."""
+    step = step_of(opcode)
+    return step is not None and step.effect in _SEEN and _PRIVATE.isdisjoint(word.partition("::")[0] for word in opcode)
+
+
+def _of_warpgroup(program: Program, pc: int) -> bool:
+    return converges(program.sites[pc].instruction.opcode) == "warpgroup"
