@@ -30,6 +30,7 @@ class View:
     warps: int = 2
     warps_per_cta: int = 2
     cluster_size: int = 1
+    narrows_scopes: bool = False
     threads: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = field(default_factory=lambda: np.ones((2, 32), np.bool_))
 
     def arena_size(self, _space: str) -> int:
@@ -37,6 +38,9 @@ class View:
 
     def shared_stride(self) -> int:
         return BYTES
+
+    def bytes_at(self, _space: str, _offset: int, size: int) -> bytes:
+        return bytes(size)
 
     def opcode(self, _pc: int) -> tuple[str, ...]:
         return ("st",)

@@ -156,6 +156,11 @@ class RunView(Protocol):
         """Which lanes of each of these warps there are, bool `[warps, 32]`."""
         ...
 
+    @property
+    def narrows_scopes(self) -> bool:
+        """Whether any access that is strong is so for its block or its cluster only."""
+        ...
+
     def arena_size(self, space: Space) -> int:
         """Return how many bytes the arena of `space` has."""
         ...

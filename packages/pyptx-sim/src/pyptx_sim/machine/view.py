@@ -44,6 +44,11 @@ class View:
         masks: Masks = np.tile(thread < volume(launch.block), (self._machine.ctas_per_wave, 1))
         return masks
 
+    @property
+    def narrows_scopes(self) -> bool:
+        """Whether any access that is strong is so for its block or its cluster only."""
+        return self._machine.program.narrows_scopes
+
     def arena_size(self, space: Space) -> int:
         """Return how many bytes the arena of `space` has."""
         return len(self._machine.arena(space).data)

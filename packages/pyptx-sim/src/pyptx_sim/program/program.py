@@ -100,6 +100,8 @@ class Image:
 # Loads and stores, and the slots of their rows that make them strong. Manual: "Memory Consistency Model".
 _MOVES = frozenset({"ld", "st"})
 _STRONG = frozenset({"sem", "volatile"})
+_UPDATES = frozenset({"atom", "red"})
+_NARROW = frozenset({"cta", "cluster"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +184,12 @@ class Program:
         return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
 
     @cached_property
+    def narrows_scopes(self) -> bool:
+        """Whether any access that is strong is so for its block or its cluster only."""
+        accesses = (form for site, form in zip(self.sites, self.forms, strict=True) if _is_access(site))
+        return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
+
+    @cached_property
     def _lines(self) -> list[int]:
         # A pass over the whole text, so only for messages.
         source = Source(emit(self.module))
@@ -213,6 +221,10 @@ class Program:
         line = self.line(pc)
         site = self.sites[pc]
         return f"PTX line {line}, in {site.function}: {self.spell(pc)}"
+
+
+def _is_access(site: Site) -> bool:
+    return site.instruction.opcode[0] in _MOVES | _UPDATES
 
 
 def _signals(site: Site, form: Bound | None) -> bool:

@@ -1,9 +1,7 @@
 """Accesses of warps to what they share: judged against the last ones of the same bytes, then remembered.
 
-What it can miss: of several reads of the same global bytes, or by lanes of one warp, that nothing orders among each
-other, only the first and the last are kept; a write that is ordered behind these two is not held against the others.
-So too of writes that strong ones have replaced, only the last is kept.
-Of the memories that blocks have, the last read of every warp is kept.
+What it can miss: of reads by more than two lanes of one warp, that nothing orders among each other, it is known that
+there were several; a write that is ordered behind two of them is not held against the others.
 """
 
 from __future__ import annotations
@@ -12,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Overflow, Shadow, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,20 +89,27 @@ class Accesses:
             self._judge_noncoherent(shadow, step)
         self._judge(shadow, step, "write")
         self._judge(shadow, step, "covered")
+        self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
-            self._enter(shadow.poll, shadow.first_poll, step)
+            self._observe(shadow, step)  # it comes behind nothing itself: only what follows does
+            self._enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
             return
         if kind == "read":
-            self._enter(shadow.read, shadow.first, step, shadow.readers)
+            self._enter(shadow.read, shadow.first, shadow.more_reads, step, shadow.readers)
             return
         self._judge(shadow, step, "read")
         self._judge(shadow, step, "first")
         if kind == "write" or self._causality.mixed:
             self._judge(shadow, step, "poll")
             self._judge(shadow, step, "first_poll")
+            self._judge_more(shadow, step, "poll", shadow.more_polls)
+        self._judge_more(shadow, step, "read", shadow.more_reads)
         self._judge_readers(shadow, step)
         if kind == "atomic":
             self._keep_covered(shadow, step)
+        else:
+            for more in (shadow.more_reads, shadow.more_polls, shadow.more_writes):
+                more.drop(step.at)
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
         if kind == "write" or self._causality.mixed:
@@ -127,12 +133,21 @@ class Accesses:
         last = shadow.write.touched(step.at)
         if last is None:
             return
-        kept = (last[:, WARP] != NOBODY) & ~(shadow.atomic[step.at] & self._causality.mutual(step.pc, step.warps, last))
-        if not self._causality.updates(step.pc):
-            rest = np.flatnonzero((last[:, WARP] != NOBODY) & ~kept)
-            if len(rest):
-                kept[rest] = ~self._causality.ordered(step.rows[rest], step.warps[rest], last[rest])
+        causality, touched = self._causality, last[:, WARP] != NOBODY
+        mutual = touched & shadow.atomic[step.at] & causality.mutual(step.pc, step.warps, last)
+        kept = touched & ~mutual
+        if not causality.updates(step.pc):
+            kept[mutual] = ~causality.ordered(step.rows[mutual], step.warps[mutual], last[mutual])
+        if causality.mixed and len(step.at) <= CROWD * step.granules:
+            # What this one is morally strong with, another one may not be.
+            kept = touched
+            if causality.updates(step.pc):
+                causality.update(step, np.flatnonzero(mutual), last[mutual], shadow.granule)
         if kept.any():
+            before = shadow.covered.touched(step.at[kept])
+            if before is not None:
+                others = before[:, WARP] != NOBODY
+                shadow.more_writes.add(step.at[kept][others], before[others])
             shadow.covered.put(step.at[kept], last[kept])
 
     def _step(
@@ -178,9 +193,8 @@ class Accesses:
             mutual = self._causality.mutual(step.pc, step.warps, last)
             if earlier == "write":
                 mutual &= shadow.atomic[step.at]
-                self._causality.observe(shadow, step, touched & mutual, last)
             elif earlier == "covered":
-                mutual &= self._causality.strong_writes(last)
+                mutual &= self._causality.is_strong(last)
             touched &= ~mutual
         if not touched.any():
             return
@@ -193,6 +207,30 @@ class Accesses:
                 ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
+        self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _observe(self, shadow: Shadow, step: Step) -> None:
+        """Note which strong writes strong reads read."""
+        last = shadow.write.touched(step.at)
+        if last is not None:
+            mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at]
+            mutual &= self._causality.mutual(step.pc, step.warps, last)
+            self._causality.observe(shadow, step, mutual, last)
+
+    def _judge_more(self, shadow: Shadow, step: Step, earlier: Earlier, more: Overflow) -> None:
+        """Judge a step against earlier accesses of which there is more than the tables have room for."""
+        found = more.find(step.at)
+        if found is None:
+            return
+        at, last = found
+        if step.kind in _STRONG and earlier != "read":
+            mutual = self._causality.mutual(step.pc, step.warps[at], last) & self._causality.is_strong(last)
+            at, last = at[~mutual], last[~mutual]
+        ordered = self._causality.ordered(step.rows[at], step.warps[at], last, reads=earlier != "covered")
+        if earlier == "covered" and not ordered.all():
+            ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
+        if not ordered.all():
+            self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -269,14 +307,18 @@ class Accesses:
             reader = int(late.readers[0]), int(late.lanes[0])
             self._reports.against_reader(step, bad, reader, int(late.pcs[0]), shadow.granule)
 
-    def _enter(self, table: Table, first: Table, step: Step, readers: Readers | None = None) -> None:
-        """Enter reads, or polls: the last ones, and of each granule one before that nothing orders before these."""
+    def _enter(
+        self, table: Table, first: Table, more: Overflow | None, step: Step, readers: Readers | None = None
+    ) -> None:
+        """Enter reads, or polls: the last ones; one before that nothing orders before these; and if need be, more."""
         last = table.touched(step.at)
         winner = self._enter_read(table, step, last, readers)
+        if readers is not None:
+            more = None  # they have them all
         if last is not None:
-            self._keep_first(first, step, last, winner)
-        if winner is not None and readers is None:
-            self._keep_together(first, step, winner)
+            self._keep_first(first, more, step, last, winner)
+        if winner is not None and more is not None:
+            self._keep_together(first, more, step, winner)
 
     def _enter_read(
         self, table: Table, step: Step, last: NDArray[np.int32] | None, readers: Readers | None = None
@@ -304,22 +346,32 @@ class Accesses:
                 readers.enter(at[again], step.warps[again], entries, step.pc)
         return winner
 
-    def _keep_first(self, table: Table, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None) -> None:
-        """Keep those of the `last` reads that nothing orders before these, where no older one is kept.
+    def _keep_first(
+        self, table: Table, more: Overflow | None, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+    ) -> None:
+        """Keep those of the `last` reads that nothing orders before these: in the table, or beside what is there.
 
         Of several reads of one granule in this step, the one that is in the table, `winner`, speaks for all.
         """
         new = step.entries
         other = (last[:, WARP] != NOBODY) & ((last[:, WARP] != new[:, WARP]) | (last[:, LANE] != new[:, LANE]))
+        mixed = step.kind == "strong-read" and self._causality.mixed
+        if mixed:  # what a later read of the same lane is morally strong with, this one may not be
+            other |= (last[:, WARP] != NOBODY) & (last[:, PC] != step.pc)
         if winner is not None:
             other &= (winner[:, WARP] == new[:, WARP]) & (winner[:, LANE] == new[:, LANE])
         at = np.flatnonzero(other)
+        if len(at) and not mixed:
+            at = at[self._unordered(step, at, last[at])]
         if not len(at):
             return
         first = table.touched(step.at[at])
         if first is not None:
-            at = at[(first[:, WARP] == NOBODY) | ~self._unordered(step, at, first)]
-        at = at[self._unordered(step, at, last[at])]
+            free = first[:, WARP] == NOBODY
+            free[~free] = ~self._unordered(step, at[~free], first[~free]) & (not mixed)
+            if more is not None:
+                more.add(step.at[at[~free]], last[at[~free]])
+            at = at[free]
         if len(at):
             table.put(step.at[at], last[at])
 
@@ -331,18 +383,19 @@ class Accesses:
         unordered: NDArray[np.bool_] = apart | ~self._causality.ordered(step.rows[at], warps, last)
         return unordered
 
-    def _keep_together(self, table: Table, step: Step, winner: NDArray[np.int32]) -> None:
-        """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
+    def _keep_together(self, table: Table, more: Overflow, step: Step, winner: NDArray[np.int32]) -> None:
+        """Keep the other warps that read a granule in this step than that of `winner`, which is in the table."""
         lost = winner[:, WARP] != step.entries[:, WARP]
         if not lost.any():
             return
         at, entries = step.at[lost], step.entries[lost]
         first = table.touched(at)
-        if first is not None:
-            free = first[:, WARP] == NOBODY
-            at, entries = at[free], entries[free]
-        if len(at):
-            table.put(at, entries)
+        free = np.ones(len(at), np.bool_) if first is None else first[:, WARP] == NOBODY
+        beside = ~free
+        if free.any():
+            table.put(at[free], entries[free])
+            beside[free] = (table.get(at[free])[:, :TIME] != entries[free][:, :TIME]).any(axis=1)
+        more.add(at[beside], entries[beside])
 
     @staticmethod
     def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Causality:
     """What of earlier accesses an access comes behind."""
 
-    def __init__(self, clocks: WarpClocks, messages: Messages, phases: Phases) -> None:
-        """Begin with no accesses."""
+    def __init__(self, clocks: WarpClocks, messages: Messages, phases: Phases, *, mixed: bool) -> None:
+        """Begin with no accesses; `mixed`: some of those that will be strong are so for few threads only."""
         self._clocks, self._messages, self._phases = clocks, messages, phases
         self._observed = Observations(clocks)
         self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
         self._updates: set[int] = set()  # which of them read and write at once
-        self.mixed = False
+        self.mixed = mixed
         """Whether any two strong accesses may not be morally strong with each other."""
         self.past: Past | None = None
         """What reads may still return, where that is not only the last write."""
@@ -101,8 +101,6 @@ class Causality:
 
     def observe(self, shadow: Shadow, step: Step, mutual: NDArray[np.bool_], last: NDArray[np.int32]) -> None:
         """Note which strong reads read strong writes that nothing has ordered before them: `last`, where `mutual`."""
-        if step.kind != "strong-read":
-            return
         if self.past is not None and len(step.at) <= CROWD * step.granules:
             self._observe_past(self.past, shadow, step)
         else:
@@ -125,12 +123,16 @@ class Causality:
                     strong = self.mutual(step.pc, step.warps[here], last[here])
                     self._observe(step, here[strong], last, shadow.granule)
 
+    def update(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        """Note that entries `at` of a step update what the writes `last`, morally strong with them, have left."""
+        self._observed.update(step, at, last, granule)
+
     def observed(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
         """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
         return self._observed.order(step, at, last, granule)
 
-    def strong_writes(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which of some writes are strong."""
+    def is_strong(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which of some accesses are strong."""
         return np.isin(last[:, PC], np.fromiter(self._levels, np.int32, len(self._levels)))
 
     def knows(self, space: Space, offset: int, warps: Offsets, lanes: Offsets, entries: NDArray[np.int32]) -> bool:

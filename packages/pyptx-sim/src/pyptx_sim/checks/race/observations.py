@@ -29,17 +29,28 @@ class Observations:
         """Begin with none."""
         self._clocks = clocks
         self._readers: dict[_Write, dict[tuple[int, int], int]] = {}  # by warp and lane the time of their first read
+        self._sources: dict[_Write, _Write] = {}  # what updates have read
 
     def next_wave(self) -> None:
         """Forget warps that are gone."""
         self._readers.clear()
+        self._sources.clear()
 
     def read(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Note that entries `at` of a step of strong reads read the writes `last`."""
         warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
         times = step.entries[at, TIME].tolist()
         for number, write in enumerate(_writes(step, at, last, granule)):
-            self._readers.setdefault(write, {}).setdefault((warps[number], lanes[number]), times[number])
+            source: _Write | None = write
+            while source is not None:  # who reads what an update writes observes what that has read, too
+                self._readers.setdefault(source, {}).setdefault((warps[number], lanes[number]), times[number])
+                source = self._sources.get(source)
+
+    def update(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+        """Note that entries `at` of a step update what the writes `last` have left."""
+        self.read(step, at, last, granule)
+        updates = _writes(step, at, step.entries[at], granule)
+        self._sources.update(zip(updates, _writes(step, at, last, granule), strict=True))
 
     def order(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
         """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""

@@ -43,7 +43,7 @@ class RaceChecker(Observer):
         self._clocks = WarpClocks(view.threads)
         self._messages = Messages(self._clocks, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
-        self._causality = Causality(self._clocks, self._messages, self._phases)
+        self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)

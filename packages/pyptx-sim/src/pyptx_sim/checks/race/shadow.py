@@ -28,6 +28,11 @@ TIME: Final = 2  # of the warp's clock
 PC: Final = 3
 COLUMNS: Final = 4
 
+# So many entries of an overflow are gathered before they are thinned to the last one of each lane by each instruction.
+_GATHERED: Final = 1 << 22
+# Of more that differ, new ones are left out: a quarter of a gigabyte.
+_MOST: Final = 1 << 23
+
 
 class Table:
     """The last access of one kind to each granule: rows of `COLUMNS` numbers.
@@ -89,6 +94,90 @@ class Table:
         self._rows[self._low : self._high + 1] = touched
 
 
+class Overflow:
+    """Accesses of granules whose row in a table is taken: of readers that do not know of each other, the others.
+
+    They are kept in lists, any number of each granule, and looked up only where somebody writes.
+    """
+
+    def __init__(self, granules: int) -> None:
+        """Begin with none."""
+        self._known: NDArray[np.bool_] = np.zeros(granules, np.bool_)  # granules that have entries which count
+        self._dropped: NDArray[np.bool_] = np.zeros(granules, np.bool_)  # and those that have only such as do not
+        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
+        self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
+        self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
+        self._count = 0
+        self._thins_at = _GATHERED
+
+    def add(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+        """Keep accesses to the granules `at`, which are rows of the shadow."""
+        if not len(at) or self._count > _MOST:
+            return
+        if self._dropped[at].any():
+            self._purge()
+        self._known[at] = True
+        self._fresh.append((at, entries))
+        self._count += len(at)
+        if self._count > self._thins_at:
+            self._thin()
+
+    def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+        """Return the accesses to the granules `at`: entry i is to that of number `which[i]`; None if there are none."""
+        which = np.flatnonzero(self._known[at])
+        if not len(which):
+            return None
+        self._sort()
+        first = self._at.searchsorted(at[which], "left")
+        counts = self._at.searchsorted(at[which], "right") - first
+        inside = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+        return np.repeat(which, counts), self._entries[np.repeat(first, counts) + inside]
+
+    def drop(self, at: NDArray[np.int64]) -> None:
+        """Forget accesses to the granules `at`."""
+        gone = at[self._known[at]]
+        self._known[gone] = False
+        self._dropped[gone] = True
+
+    def split(self, factor: int) -> None:
+        """Make `factor` granules of each, all with its accesses."""
+        self._purge()
+        at = (self._at[:, None] * factor + np.arange(factor)).reshape(-1)
+        self._known, self._dropped = self._known.repeat(factor), self._dropped.repeat(factor)
+        self._at, self._entries = at, self._entries.repeat(factor, axis=0)
+        self._count = len(at)
+
+    def _sort(self) -> None:
+        """Put what is fresh among the rest: of one granule, in the order of execution."""
+        if not self._fresh:
+            return
+        at = np.concatenate([self._at, *(each for each, _ in self._fresh)])
+        entries = np.concatenate([self._entries, *(each for _, each in self._fresh)])
+        order = at.argsort(kind="stable")
+        self._at, self._entries = at[order], entries[order]
+        self._fresh.clear()
+
+    def _purge(self) -> None:
+        """Let go what no longer counts."""
+        self._sort()
+        stays = ~self._dropped[self._at]
+        self._at, self._entries = self._at[stays], self._entries[stays]
+        self._dropped[:] = False
+        self._count = len(self._at)
+
+    def _thin(self) -> None:
+        """Keep the last access of each lane by each instruction."""
+        self._purge()
+        entries = self._entries
+        order = np.lexsort((entries[:, PC], entries[:, LANE], entries[:, WARP], self._at))
+        at, entries = self._at[order], entries[order]
+        last = np.ones(len(at), np.bool_)
+        last[:-1] = (at[1:] != at[:-1]) | (entries[1:][:, [WARP, LANE, PC]] != entries[:-1][:, [WARP, LANE, PC]]).any(1)
+        self._at, self._entries = at[last], entries[last]
+        self._count = len(self._at)
+        self._thins_at = max(_GATHERED, 2 * self._count)
+
+
 @dataclass(slots=True)
 class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
@@ -96,7 +185,7 @@ class Shadow:
     `first` is a read before the last one that nothing ordered before it: the oldest such read that is known; and
     `first_poll` such a poll. `atomic` says that the last write was a strong access; `covered` is one before it that it
     does not speak for. `cached` is the last read that is not coherent. Of the memories that blocks have `readers` keeps
-    the last read of each warp.
+    the last read of each warp. What else nothing has ordered is in `more_reads`, `more_polls` and `more_writes`.
     """
 
     arena_bytes: int
@@ -110,6 +199,9 @@ class Shadow:
     covered: Table = field(init=False)
     cached: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
+    more_reads: Overflow = field(init=False)
+    more_polls: Overflow = field(init=False)
+    more_writes: Overflow = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the tables."""
@@ -122,6 +214,7 @@ class Shadow:
         self.read, self.first = Table(count), Table(count)
         self.poll, self.first_poll = Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
+        self.more_reads, self.more_polls, self.more_writes = Overflow(count), Overflow(count), Overflow(count)
         if self.readers is not None:
             self.readers.clear(count)
 
@@ -139,6 +232,8 @@ class Shadow:
         """Make `factor` granules of each."""
         for table in (self.write, self.covered, self.cached, self.read, self.first, self.poll, self.first_poll):
             table.split(factor)
+        for more in (self.more_reads, self.more_polls, self.more_writes):
+            more.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:
             self.readers.split(factor)

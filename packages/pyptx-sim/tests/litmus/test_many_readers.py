@@ -1,0 +1,68 @@
+"""Many blocks read what one of them will write: it has to hear of every reader, not only of the first and the last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import Finding, run
+
+READERS = 7
+THREADS = 128
+# Block i reads all words, and counts itself, but for that which keeps silent; the last block waits for the count.
+TEXT = """.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 words, .param .u64 count, .param .u32 silent)
+{
+.reg .pred %p<4>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<9>;
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [count];
+ld.param.u32 %r7, [silent];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+mul.wide.u32 %rd3, %r2, 4;
+add.s64 %rd4, %rd1, %rd3;
+setp.ne.u32 %p1, %r2, 0;
+setp.eq.u32 %p2, %r1, READERS;
+@%p2 bra WRITER;
+READ %r3, [%rd4];
+bar.sync 0;
+setp.eq.or.u32 %p3, %r1, %r7, %p1;
+@!%p3 red.release.gpu.global.add.u32 [%rd2], 1;
+ret;
+WRITER:
+@%p1 bra MET;
+WAIT:
+ld.acquire.gpu.global.u32 %r4, [%rd2];
+setp.lt.u32 %p3, %r4, TOLD;
+@%p3 bra WAIT;
+MET:
+bar.sync 0;
+st.global.u32 [%rd4], %r2;
+ret;
+}
+"""
+READS = ("ld.global.u32", "ld.relaxed.gpu.global.u32")
+
+
+def found(read: str, silent: int, seed: int) -> tuple[Finding, ...]:
+    told = READERS - (silent < READERS)
+    text = TEXT.replace("READERS", str(READERS)).replace("TOLD", str(told)).replace("READ ", f"{read} ")
+    words, count = np.zeros(THREADS, np.uint32), np.zeros(1, np.uint32)
+    return run(text, grid=READERS + 1, block=THREADS, args=[words, count, silent], seed=seed).findings
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("read", READS)
+def test_who_has_heard_of_all_readers_may_write(read: str, seed: int) -> None:
+    assert not found(read, READERS, seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("silent", range(READERS))
+def test_a_reader_that_keeps_silent_is_found(read: str, silent: int, seed: int) -> None:
+    assert {finding.rule for finding in found(read, silent, seed)} == {"global-race"}
