@@ -11,6 +11,7 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx_sim.arguments import Mapped, Uninitialised
     from pyptx_sim.findings import Finding
+    from pyptx_sim.launch import Launch
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.runtime import SimulationResult
     from pyptx_sim.simulator import run
@@ -19,6 +20,7 @@ else:
         __name__,
         {
             "Finding": "findings",
+            "Launch": "launch",
             "Mapped": "arguments",
             "Result": "result",
             "SimulationResult": "runtime",
@@ -30,4 +32,4 @@ else:
 
 __tracebackhide__ = True
 
-__all__ = ["Finding", "Mapped", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]
+__all__ = ["Finding", "Launch", "Mapped", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]

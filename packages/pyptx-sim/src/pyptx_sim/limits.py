@@ -8,12 +8,13 @@ import numpy as np
 
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine.geometry import Launch, extent_of, volume
+from pyptx_sim.machine.geometry import Configuration, extent_of, volume
 from pyptx_sim.program.windows import SHARED_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_sim.launch import Launch
     from pyptx_sim.machine.geometry import Extent
     from pyptx_sim.program.program import Program
 
@@ -23,25 +24,32 @@ _ONE = (1, 1, 1)
 Count: TypeAlias = "int | Sequence[int]"
 
 
-def launch_of(program: Program, counts: tuple[Count, Count, Count], shared_bytes: int) -> Launch:
-    """Return the launch with this grid, block and cluster; LaunchError for what the entry or its target does not allow.
+def configuration_of(program: Program, launch: Launch) -> Configuration:
+    """Return grid, block and cluster of a launch; LaunchError for what the entry or its target does not allow.
 
     A launch that names no cluster gets the one that the entry requires. Manual: ".reqnctapercluster".
     """
-    names = ("grid", "block", "cluster")
-    grid, block, cluster = (extent_of(count, name) for count, name in zip(counts, names, strict=True))
+    _check_attributes(program, launch)
+    grid, block = extent_of(launch.grid, "grid"), extent_of(launch.block, "block")
+    cluster = extent_of(launch.cluster, "cluster")
     required = extent_of(program.required_cluster, "cluster") if program.required_cluster else cluster
     cluster = required if cluster == _ONE else cluster
     if program.counts_clusters:
         grid = (grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2])
-    launch = Launch(grid, block, cluster, shared_bytes)
-    _check_cluster(program, launch, required)
-    _check_block(program, launch)
-    _check_shared(program, launch)
-    return launch
+    configuration = Configuration(grid, block, cluster, launch.shared_bytes)
+    _check_cluster(program, configuration, required)
+    _check_block(program, configuration)
+    _check_shared(program, configuration)
+    return configuration
 
 
-def _check_cluster(program: Program, launch: Launch, required: Extent) -> None:
+def _check_attributes(program: Program, launch: Launch) -> None:
+    for asked, what in ((launch.cooperative, "cooperative"), (launch.dependent, "dependent")):
+        if asked:
+            raise LaunchError(f"the launch of {program.entry.name} is {what}, which is not simulated")
+
+
+def _check_cluster(program: Program, launch: Configuration, required: Extent) -> None:
     if launch.cluster != required:
         raise LaunchError(
             f"{program.entry.name} requires clusters of {required} blocks (.reqnctapercluster), not {launch.cluster}",
@@ -68,7 +76,7 @@ def check_seed(seed: object) -> None:
         raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
 
 
-def _check_block(program: Program, launch: Launch) -> None:
+def _check_block(program: Program, launch: Configuration) -> None:
     required, largest = program.required_block, program.largest_block
     if required is not None and (*required, 1, 1)[:3] != launch.block:
         raise LaunchError(
@@ -89,7 +97,7 @@ def _product(extents: tuple[int, ...]) -> int:
     return total
 
 
-def _check_shared(program: Program, launch: Launch) -> None:
+def _check_shared(program: Program, launch: Configuration) -> None:
     target = manager().target(program.target)
     static = program.shared.end - SHARED_BASE
     if static > target.shared_static:

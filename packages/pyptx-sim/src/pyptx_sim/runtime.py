@@ -14,6 +14,7 @@ from pyptx_sim import call_checks
 from pyptx_sim.arguments import Mapped, Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
+from pyptx_sim.launch import Launch
 from pyptx_sim.simulator import run
 
 if TYPE_CHECKING:
@@ -121,19 +122,17 @@ class _Launch:
     def run(self, **options: Unpack[_RunOptions]) -> Result:
         """Run it."""
         special = self.special
-        return run(
-            special.module,
+        launch = Launch(
             entry=special.entry,
             grid=special.grid,
             block=special.block,
             cluster=special.cluster,
             shared_bytes=special.shared_bytes,
             args=self.arguments,
-            origins=special.origins,
             names=[parameter.name for parameter in special.parameters],
             shared=special.shared,
-            **options,
         )
+        return run(special.module, launch, origins=special.origins, **options)
 
 
 def _prepared(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,7 +14,8 @@ from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import FindingLog
 from pyptx_sim.instructions.compiling.table import compile_program
-from pyptx_sim.limits import check_seed, launch_of
+from pyptx_sim.launch import Launch
+from pyptx_sim.limits import check_seed, configuration_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import View
@@ -24,13 +26,15 @@ from pyptx_sim.timeline import Recording
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
+    from typing import Unpack
 
-    from pyptx_ir.plugins.rows import Frame, SharedVariable
+    from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.syntax.nodes import Module
-    from pyptx_sim.arguments import Arguments, Uninitialised, Value
+    from pyptx_sim.arguments import Arguments
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
+    from pyptx_sim.launch import LaunchFields
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.observer import ObserverFactory
     from pyptx_sim.program.program import Program
@@ -43,13 +47,8 @@ STEP_LIMIT = 5_000_000
 
 def run(
     ptx: str | Module,
+    launch: Launch | None = None,
     *,
-    entry: str | None = None,
-    grid: int | Sequence[int],
-    block: int | Sequence[int],
-    cluster: int | Sequence[int] = (1, 1, 1),
-    shared_bytes: int = 0,
-    args: Sequence[Value | Uninitialised] = (),
     checks: Checks = "all",
     seed: int = 0,
     late: bool = False,
@@ -57,26 +56,24 @@ def run(
     numerics: str = "fast",
     any_form: bool = False,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
-    names: Sequence[str] = (),
-    shared: Sequence[SharedVariable] = (),
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
     dry: bool = False,
+    **fields: Unpack[LaunchFields],
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
 
-    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for scalars,
-    bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
-    `shared_bytes` is the dynamic shared memory; without a `cluster`, that of the entry's `.reqnctapercluster` is taken.
+    What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
+    `shared_bytes`, `args`. Fields beside a `launch` stand in place of its own.
+
     `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
     them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in
     a fixed order, any other number in a random one; `late` lets such work complete only when something waits for it.
     `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
     the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
     refused; with `any_form`, for experiments with forms to come, it is read as the form that it comes nearest to,
-    without the modifiers that this one lacks. `origins` maps PTX lines to the user's frames, `names` are the user's
-    names of the arguments, and `shared` those of what lies in dynamic shared memory; all are for messages only. `dry`
-    leaves the arrays as they were.
+    without the modifiers that this one lacks. `origins` maps PTX lines to the user's frames, for messages. `dry` leaves
+    the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -85,17 +82,20 @@ def run(
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
-    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry, any_form=any_form)
+    launch = Launch(**fields) if launch is None else replace(launch, **fields)
+    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, launch.entry, any_form=any_form)
     rules = _rules(checks)
     schedule = _schedule(program, rules, seed)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), schedule=schedule)
-    launch = launch_of(program, (grid, block, cluster), shared_bytes)
+    configuration = configuration_of(program, launch)
 
     def attempt(warps: int) -> Machine:
-        packed = pack_arguments(program, args, checked=bool(rules), names=names)
+        packed = pack_arguments(program, launch.args, checked=bool(rules), names=launch.names)
         log = FindingLog(program.line, origins or {}, rules)
-        machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
-        machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
+        machine = Machine(
+            program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps
+        )
+        machine.step_limit, machine.late, machine.allocations = step_limit, late, launch.shared
         # Before a recording, which observes beside it.
         writes = _observe(machine, packed, rules, weak_seed=seed if schedule == "weak" else 0)
         recorded = None if trace is None else Recording(trace, trace_blocks, machine)

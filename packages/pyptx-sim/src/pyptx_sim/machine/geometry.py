@@ -45,8 +45,8 @@ def volume(extent: Extent) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """Grid, block and cluster of a launch, and its dynamic shared memory."""
+class Configuration:
+    """Grid, block and cluster of a launch, checked, and its dynamic shared memory."""
 
     grid: Extent
     block: Extent
@@ -106,7 +106,7 @@ class Warpgroups:
 class Geometry:
     """The CTAs of one wave: `first` is the first one's number in launch order, which goes cluster by cluster."""
 
-    launch: Launch
+    launch: Configuration
     first: int
     ctas: int
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.findings import FindingLog
     from pyptx_sim.machine.asynchrony.engine import Timing
-    from pyptx_sim.machine.geometry import Launch
+    from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.memory.heap import Heap
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Block, Code, Group
@@ -59,7 +59,7 @@ class Machine:
         self,
         program: Program,
         code: Code,
-        launch: Launch,
+        launch: Configuration,
         memories: Mapping[str, FlatMemory],
         heap: Heap,
         log: FindingLog,

@@ -1,0 +1,60 @@
+"""One launch of an entry, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import SharedVariable
+    from pyptx_sim.arguments import Uninitialised, Value
+    from pyptx_sim.limits import Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launch:
+    """How an entry is launched, and with what: all that a driver is told of it.
+
+    `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `cluster`,
+    that of the entry's `.reqnctapercluster` is taken. `entry` is the entry's name; without one, the module has a
+    single one. `shared_bytes` is the dynamic shared memory of a block.
+
+    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
+    scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
+
+    `cooperative`: all blocks are to be resident at once, so that they may wait for each other
+    (`cudaLaunchCooperativeKernel`). `dependent`: blocks may start before the launch in front of it in the stream has
+    ended, once all blocks of that have executed `griddepcontrol.launch_dependents` or ended; they see its memory only
+    behind `griddepcontrol.wait` (programmatic dependent launch). Manual: "griddepcontrol".
+
+    `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; both are
+    for messages only.
+    """
+
+    grid: Count
+    block: Count
+    entry: str | None = None
+    cluster: Count = (1, 1, 1)
+    shared_bytes: int = 0
+    args: Sequence[Value | Uninitialised] = ()
+    cooperative: bool = False
+    dependent: bool = False
+    names: Sequence[str] = ()
+    shared: Sequence[SharedVariable] = ()
+
+
+class LaunchFields(TypedDict, total=False):
+    """The fields of a `Launch`, as keywords."""
+
+    grid: Count
+    block: Count
+    entry: str | None
+    cluster: Count
+    shared_bytes: int
+    args: Sequence[Value | Uninitialised]
+    cooperative: bool
+    dependent: bool
+    names: Sequence[str]
+    shared: Sequence[SharedVariable]

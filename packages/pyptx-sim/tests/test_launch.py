@@ -1,0 +1,45 @@
+"""`pyptx_sim.Launch`: one value for a launch."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from pyptx_sim import Launch, run
+from pyptx_sim.launch import LaunchFields
+
+from .ptx_text import module
+
+IDS = module("st.global.u32 [%rd1], %r0;")
+
+
+def test_a_launch_and_its_fields_run_alike() -> None:
+    by_value, by_fields = np.zeros(32, np.uint32), np.zeros(32, np.uint32)
+    launch = Launch(grid=1, block=32, args=[by_value])
+    assert run(IDS, launch, seed=3) == run(IDS, grid=1, block=32, args=[by_fields], seed=3)
+    assert by_value.tolist() == by_fields.tolist() == list(range(32))
+
+
+def test_a_launch_is_changed_by_replacing_fields() -> None:
+    launch = Launch(grid=1, block=32)
+    out = np.zeros(16, np.uint32)
+    run(IDS, replace(launch, block=16, args=[out]))
+    assert (launch.block, launch.args) == (32, ())
+    assert out.tolist() == list(range(16))
+
+
+def test_fields_beside_a_launch_stand_in_place_of_its_own() -> None:
+    launch = Launch(grid=1, block=32, args=[np.zeros(1, np.uint32)])
+    out = np.zeros(16, np.uint32)
+    run(IDS, launch, block=16, args=[out])
+    assert out.tolist() == list(range(16))
+
+
+def test_keywords_are_the_fields_of_a_launch() -> None:
+    assert list(LaunchFields.__annotations__) == [field.name for field in fields(Launch)]
+    with pytest.raises(TypeError, match="block"):
+        run(IDS, grid=1)
+    with pytest.raises(TypeError, match="blocks"):
+        run(IDS, grid=1, blocks=1)  # type: ignore[call-arg]  # what the test is about
