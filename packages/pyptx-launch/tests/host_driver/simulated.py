@@ -111,14 +111,16 @@ class Simulator:
     def run(self, request: Any) -> None:
         """Run one launch; raises what the simulator raises."""
         from pyptx_sim.findings import FindingLog
-        from pyptx_sim.limits import launch_of
+        from pyptx_sim.launch import Launch
+        from pyptx_sim.limits import configuration_of
         from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 
         image = ctypes.string_at(request.image, request.image_bytes)
         entry = request.entry.decode()
         program, code = _compiled(text_of(image), entry)
-        extents = tuple(tuple(each) for each in (request.grid, request.block, request.cluster))
-        launch = launch_of(program, extents, request.shared)
+        grid, block, cluster = (tuple(each) for each in (request.grid, request.block, request.cluster))
+        asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
+        launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
         together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # blocks may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
