@@ -121,7 +121,7 @@ def test_a_read_only_array_may_be_read_and_not_written() -> None:
     out = np.arange(32, dtype=np.uint32)
     out.flags.writeable = False
     assert execute("ld.global.u32 %r1, [%rd1];", out).clean
-    with pytest.raises(LaunchError, match="has written to argument out, which is a read-only array"):
+    with pytest.raises(LaunchError, match="has written to out, which is a read-only array"):
         execute("add.u32 %r1, %r0, 1; st.global.u32 [%rd1], %r1;", out)
 
 

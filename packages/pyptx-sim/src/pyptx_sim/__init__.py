@@ -9,27 +9,41 @@ from typing import TYPE_CHECKING
 from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
-    from pyptx_sim.arguments import Mapped, Uninitialised
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
+    from pyptx_sim.memory import DeviceArray, Memory
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.runtime import SimulationResult
     from pyptx_sim.simulator import run
+    from pyptx_sim.values import Mapped, Uninitialised
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "DeviceArray": "memory",
             "Finding": "findings",
             "Launch": "launch",
-            "Mapped": "arguments",
+            "Mapped": "values",
+            "Memory": "memory",
             "Result": "result",
             "SimulationResult": "runtime",
             "Statistics": "result",
-            "Uninitialised": "arguments",
+            "Uninitialised": "values",
             "run": "simulator",
         },
     )
 
 __tracebackhide__ = True
 
-__all__ = ["Finding", "Launch", "Mapped", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]
+__all__ = [
+    "DeviceArray",
+    "Finding",
+    "Launch",
+    "Mapped",
+    "Memory",
+    "Result",
+    "SimulationResult",
+    "Statistics",
+    "Uninitialised",
+    "run",
+]

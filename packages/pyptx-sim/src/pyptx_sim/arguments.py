@@ -2,74 +2,41 @@
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import descriptor_of
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
+from pyptx_sim.memory import ALIGNMENT, DeviceArray, Placed
+from pyptx_sim.placing import Placing
 from pyptx_sim.program.constants import encode
 from pyptx_sim.program.images import RED_ZONE
 from pyptx_sim.program.layout import aligned
-from pyptx_sim.program.windows import FIRST_OFFSET, GLOBAL_WINDOW
+from pyptx_sim.program.windows import FIRST_OFFSET
+from pyptx_sim.structures import raw_member
 from pyptx_sim.types import byte_size
+from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from pyptx_ir.plugins.rows import Output
-    from pyptx_sim.operation import Array
+    from pyptx_sim.launch import Launch
+    from pyptx_sim.memory import Memory
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
+    from pyptx_sim.values import Argument
 
-Value: TypeAlias = "Mapped | Array | int | float | bool | np.generic | bytes | bytearray | memoryview"
-
-# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
-_BUFFER_ALIGNMENT = 256
+_POINTER_BYTES: Final = 8
 # CUDA's default heap is 8 MiB; nothing is touched before the kernel calls malloc.
 _HEAP_BYTES = 8 << 20
-
-
-@dataclass(slots=True)
-class Uninitialised:
-    """An array argument whose contents nothing has written yet: a read before a write is a finding.
-
-    `output`: it is this output of a kernel, allocated for the call; an element that is never written is a finding too.
-    """
-
-    array: Array
-    output: Output | None = None
-
-
-@dataclass(slots=True)
-class Mapped:
-    """An array and what a descriptor says of it: the argument for a parameter that holds that, or points to it.
-
-    `fresh`: nothing has written the array yet.
-    """
-
-    array: Array
-    descriptor: object
-    fresh: bool = False
-
-
-@dataclass(slots=True)
-class Placed:
-    """An array with its place in the global space; `output` as in `Uninitialised`."""
-
-    array: Array
-    start: int
-    fresh: bool
-    name: str
-    output: Output | None = None
 
 
 @dataclass(slots=True)
@@ -87,26 +54,17 @@ class Arguments:
 
     def copy_back(self) -> None:
         """Write the buffers' contents into the caller's arrays."""
-        data = self.memories["global"].arena.data
+        arena = self.memories["global"].arena
         for placed in self._placed:
-            raw = data[placed.start : placed.start + placed.array.nbytes]
-            now = raw.view(placed.array.dtype).reshape(placed.array.shape)
-            if placed.array.flags.writeable:
-                placed.array[...] = now
-            elif now.tobytes() != placed.array.tobytes():
-                raise LaunchError(
-                    f"the kernel has written to argument {placed.name}, which is a read-only array",
-                    hint="pass a writeable copy",
-                )
+            placed.store(arena)
 
 
-def pack_arguments(
-    program: Program, values: Sequence[Value | Uninitialised], *, checked: bool, names: Sequence[str] = ()
-) -> Arguments:
+def pack_arguments(program: Program, launch: Launch, *, checked: bool) -> Arguments:
     """Place arrays and pack everything else. Raises LaunchError for a count or a value that does not fit.
 
-    `names` are the user's names of the arguments, for messages; without them the entry's parameters are named.
+    Arrays are called by the launch's names of the arguments, for messages; without them, by the entry's parameters.
     """
+    values, names = launch.args, launch.names
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
         raise LaunchError(
@@ -114,87 +72,86 @@ def pack_arguments(
             hint=f"its parameters: {wanted}",
         )
     bank = bytearray(program.parameter_bytes)
-    end = aligned(len(program.globals.data) + RED_ZONE, _BUFFER_ALIGNMENT)
-    placing = _Placing([_named(place) for place in program.globals.placements], [], [], end)
+    placing = _placing(program, _memory(launch))
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
         name = names[number] if number < len(names) else place.name
-        packed = placing.pack(place, value, f"argument {number} '{name}'", name)
+        packed = _packed(placing, place, value, f"argument {number} '{name}'", name)
         bank[place.offset : place.offset + len(packed)] = packed
     return _arguments(program, bytes(bank), placing, checked=checked)
 
 
-@dataclass(slots=True)
-class _Placing:
-    """Arrays and descriptors on their way into the global space, which is filled up to `end`.
-
-    `descriptors` are those that parameters point to, with their places.
-    """
-
-    buffers: list[Buffer]
-    placed: list[Placed]
-    descriptors: list[tuple[int, bytes]]
-    end: int
-
-    def pack(self, place: Placement, value: Value | Uninitialised, what: str, name: str) -> bytes:
-        """Return the bytes of a parameter, and give what it points to a place."""
-        if isinstance(value, Mapped):
-            return self._descriptor(place, value, what, name)
-        array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
-        if not isinstance(array, np.ndarray):
-            return _pack(place, value)
-        _check_buffer(place, array)
-        output = value.output if isinstance(value, Uninitialised) else None
-        return struct.pack("<Q", self._array(array, what, name, fresh=fresh, output=output))
-
-    def _array(self, array: Array, what: str, name: str, *, fresh: bool, output: Output | None = None) -> int:
-        """Return the address of an array; one that is known has its place."""
-        known = next((item for item in self.placed if _same_storage(item.array, array)), None)
-        if known is not None:
-            return GLOBAL_WINDOW + known.start
-        start = self._reserve(array.nbytes, what)
-        self.placed.append(Placed(array, start, fresh, name, output))
-        return GLOBAL_WINDOW + start
-
-    def _reserve(self, size: int, what: str) -> int:
-        start = self.end
-        self.buffers.append(Buffer(start, start + size, what))
-        self.end = aligned(start + size + RED_ZONE, _BUFFER_ALIGNMENT)
-        return start
-
-    def _descriptor(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
-        """Return a descriptor, or the address of one in global memory."""
-        address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh)
-        kind = descriptor_of(type(value.descriptor))
-        if kind is None:
-            described = type(value.descriptor).__name__
-            raise LaunchError(
-                f"nobody says how a {described} describes an array", hint="install the package of the architecture"
-            )
-        data = kind.encode(value.descriptor, address)
-        if place.size == len(data):
-            return data
-        if place.size != byte_size(place.type) or place.size != struct.calcsize("<Q"):
-            raise LaunchError(
-                f"parameter {place.name} has {place.size} bytes, and got a {kind.name}",
-                hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
-            )
-        start = self._reserve(len(data), what)
-        self.descriptors.append((start, data))
-        return struct.pack("<Q", GLOBAL_WINDOW + start)
+def _memory(launch: Launch) -> Memory | None:
+    """Return the memory that a launch sees: its own, or that of its arrays."""
+    memories = [launch.memory] if launch.memory is not None else []
+    memories += [array.memory for value in launch.args for array in _device_arrays(value)]
+    if any(memory is not memories[0] for memory in memories):
+        raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
+    return memories[0] if memories else None
 
 
-def _arguments(program: Program, bank: bytes, placing: _Placing, *, checked: bool) -> Arguments:
+def _device_arrays(value: object) -> Iterator[DeviceArray]:
+    if isinstance(value, DeviceArray):
+        yield value
+    elif isinstance(value, Mapped):
+        yield from _device_arrays(value.array)
+    elif isinstance(value, Mapping | tuple | list):
+        held = cast("Mapping[str, object] | Sequence[object]", value)
+        for member in held.values() if isinstance(held, Mapping) else held:
+            yield from _device_arrays(member)
+
+
+def _placing(program: Program, memory: Memory | None) -> Placing:
+    variables, end = [_named(place) for place in program.globals.placements], len(program.globals.data)
+    if memory is None:
+        return Placing(aligned(end + RED_ZONE, ALIGNMENT), variables, [])
+    if end > memory.module_bytes:
+        raise LaunchError(
+            f"the module has {end} bytes of variables, and the memory leaves {memory.module_bytes} to it",
+            hint=f"make it with Memory(module_bytes={end})",
+        )
+    return Placing(memory.end, [*variables, *memory.buffers], list(memory.placed))
+
+
+def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
+    """Return the bytes of a parameter, and give what it points to a place."""
+    if isinstance(value, np.ndarray | DeviceArray | Uninitialised) and raw_member(value) is None:
+        _check_pointer(place)
+        return placing.pointer(value, what, name)
+    if isinstance(value, Mapped):
+        return _descriptor(placing, place, value, what, name)
+    raw = raw_member(value)
+    if raw is None and not isinstance(value, Mapping | tuple | list):
+        return _scalar(place, value)
+    member = raw or placing.member(value, what, name)
+    if len(member.data) != place.size:
+        raise LaunchError(
+            f"parameter {place.name} has {place.size} bytes, not {len(member.data)}",
+            hint=None if raw else f"this is what was given, as C lays it out: {member.what}",
+        )
+    return member.data
+
+
+def _descriptor(placing: Placing, place: Placement, value: Mapped, what: str, name: str) -> bytes:
+    """Return a descriptor, or the address of one in global memory."""
+    kind, data = placing.descriptor(value, what, name)
+    if place.size == len(data):
+        return data
+    if place.size != byte_size(place.type) or place.size != _POINTER_BYTES:
+        raise LaunchError(
+            f"parameter {place.name} has {place.size} bytes, and got a {kind.name}",
+            hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
+        )
+    return placing.point_to(data, what)
+
+
+def _arguments(program: Program, bank: bytes, placing: Placing, *, checked: bool) -> Arguments:
     placed, end, buffers = placing.placed, placing.end, Buffers(placing.buffers)
     uses_heap = any(name in program.functions for name in ("malloc", "free"))
     heap_end = end + (_HEAP_BYTES if uses_heap else 0)
     arena = Arena(heap_end, track=checked)
     _fill(arena, 0, program.globals.data)
     for item in placed:
-        raw = np.ascontiguousarray(item.array).reshape(-1).view(np.uint8)
-        if item.fresh:
-            arena.data[item.start : item.start + raw.nbytes] = raw
-        else:
-            _fill(arena, item.start, raw)
+        item.load(arena)
     for start, data in placing.descriptors:
         _fill(arena, start, data)
     memories = {
@@ -229,41 +186,31 @@ def _named(place: Placement) -> Buffer:
     return Buffer(place.offset, place.offset + place.size, place.name)
 
 
-def _same_storage(one: Array, other: Array) -> bool:
-    """Tell whether two arrays are the same bytes: an array passed twice, or an output written in place."""
-    same = one.ctypes.data == other.ctypes.data and one.nbytes == other.nbytes and one.nbytes > 0
-    return same and one.flags.c_contiguous and other.flags.c_contiguous
+def _check_pointer(place: Placement) -> None:
+    if place.size == byte_size(place.type) == _POINTER_BYTES:
+        return
+    kind = f"a .{place.type}" if place.size == byte_size(place.type) else "a structure"
+    raise LaunchError(
+        f"parameter {place.name} is {kind} of {place.size} bytes, and got an array",
+        hint="arrays are passed to 64-bit parameters, as pointers; a structure with one in it is a tuple of its "
+        "members, (array, np.int32(7), …), which is laid out as in C",
+    )
 
 
-def _check_buffer(place: Placement, array: Array) -> None:
-    if byte_size(place.type) != 8 or place.size != 8:
-        raise LaunchError(
-            f"parameter {place.name} is a .{place.type} of {place.size} bytes, and got an array",
-            hint="arrays are passed to 64-bit parameters, as pointers",
-        )
-    if not array.dtype.isnative or array.dtype.hasobject:
-        raise LaunchError(f"the array for {place.name} has dtype {array.dtype}", hint="use a native numeric dtype")
-
-
-def _pack(place: Placement, value: Value | Uninitialised) -> bytes:
-    """Return the bytes of a scalar or a structure."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        if len(value) != place.size:
-            raise LaunchError(f"parameter {place.name} has {place.size} bytes, not {len(value)}")
-        return bytes(value)
+def _scalar(place: Placement, value: object) -> bytes:
+    """Return the bytes of a scalar."""
     if place.size != byte_size(place.type):
         raise LaunchError(
             f"parameter {place.name} is a structure of {place.size} bytes, and got {value!r}",
-            hint="pass a structure as bytes of exactly that length",
+            hint="pass a tuple of its members, a structure of ctypes or NumPy, or bytes of exactly that length",
         )
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, int | float):
+    number: object = cast("np.number[Any]", value).item() if isinstance(value, np.generic) else value
+    if not isinstance(number, int | float):
         raise LaunchError(
-            f"parameter {place.name} cannot be {type(value).__name__}", hint="pass an array, a number or bytes"
+            f"parameter {place.name} cannot be {type(number).__name__}", hint="pass an array, a number or bytes"
         )
-    _check_range(place, value)
-    return encode(value, place.type)
+    _check_range(place, number)
+    return encode(number, place.type)
 
 
 def _check_range(place: Placement, value: int | float) -> None:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import SharedVariable
-    from pyptx_sim.arguments import Uninitialised, Value
     from pyptx_sim.limits import Count
+    from pyptx_sim.memory import Memory
+    from pyptx_sim.values import Argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,7 +23,10 @@ class Launch:
     single one. `shared_bytes` is the dynamic shared memory of a block.
 
     `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
-    scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
+    scalars. For a structure, a tuple or a dict of its members, which is laid out as in C: arrays for pointers, NumPy
+    scalars, bytes, structures again; or one of ctypes or NumPy, or its bytes. An array wrapped in `Uninitialised`
+    holds nothing to be read before it is written, one in `Mapped` is passed by a descriptor. A `DeviceArray` has its
+    address already; the kernel sees all arrays of its `memory`, which is named where addresses alone are passed.
 
     `cooperative`: all blocks are to be resident at once, so that they may wait for each other
     (`cudaLaunchCooperativeKernel`). `dependent`: blocks may start before the launch in front of it in the stream has
@@ -38,7 +42,8 @@ class Launch:
     entry: str | None = None
     cluster: Count = (1, 1, 1)
     shared_bytes: int = 0
-    args: Sequence[Value | Uninitialised] = ()
+    args: Sequence[Argument] = ()
+    memory: Memory | None = None
     cooperative: bool = False
     dependent: bool = False
     names: Sequence[str] = ()
@@ -53,7 +58,8 @@ class LaunchFields(TypedDict, total=False):
     entry: str | None
     cluster: Count
     shared_bytes: int
-    args: Sequence[Value | Uninitialised]
+    args: Sequence[Argument]
+    memory: Memory | None
     cooperative: bool
     dependent: bool
     names: Sequence[str]

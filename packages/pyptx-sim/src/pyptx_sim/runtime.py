@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
-from pyptx_sim.arguments import Mapped, Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.launch import Launch
 from pyptx_sim.simulator import run
+from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
-    from pyptx_sim.arguments import Value
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.simulator import Checks
+    from pyptx_sim.values import Argument
 
 PRIORITY: Final = -100  # behind every runtime that has hardware
 
@@ -116,7 +116,7 @@ class _Launch:
 
     special: Specialization
     outputs: tuple[object, ...]
-    arguments: Sequence[Value | Uninitialised]
+    arguments: Sequence[Argument]
     sizes: Sequence[int]
 
     def run(self, **options: Unpack[_RunOptions]) -> Result:
@@ -174,9 +174,7 @@ def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
                 )
 
 
-def _value(
-    kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Value | Uninitialised]
-) -> Value | Uninitialised:
+def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Argument]) -> Argument:
     if parameter.kind == "tensor" and parameter.index is not None:
         return tensors[parameter.index]
     if parameter.kind == "descriptor" and parameter.index is not None and parameter.descriptor is not None:
@@ -193,7 +191,7 @@ def _value(
     )
 
 
-def _mapped(value: Value | Uninitialised, descriptor: object) -> Mapped:
+def _mapped(value: Argument, descriptor: object) -> Mapped:
     array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
     return Mapped(cast("Array", array), descriptor, fresh)
 

@@ -64,7 +64,7 @@ def run(
     """Run one entry of a module over a grid, and return what was found and counted.
 
     What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
-    `shared_bytes`, `args`. Fields beside a `launch` stand in place of its own.
+    `shared_bytes`, `args`, `memory`. Fields beside a `launch` stand in place of its own.
 
     `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
     them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in
@@ -90,7 +90,7 @@ def run(
     configuration = configuration_of(program, launch)
 
     def attempt(warps: int) -> Machine:
-        packed = pack_arguments(program, launch.args, checked=bool(rules), names=launch.names)
+        packed = pack_arguments(program, launch, checked=bool(rules))
         log = FindingLog(program.line, origins or {}, rules)
         machine = Machine(
             program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps

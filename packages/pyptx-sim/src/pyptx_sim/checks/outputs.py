@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import Output
-    from pyptx_sim.arguments import Placed
     from pyptx_sim.machine.machine import Machine
+    from pyptx_sim.memory import Placed
     from pyptx_sim.observer import AccessKind, Offsets, Space, Work
 
 UNWRITTEN: Final = "unwritten-output"

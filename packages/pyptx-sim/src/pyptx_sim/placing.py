@@ -1,0 +1,97 @@
+"""Arrays and descriptors on their way into the global space, and what a parameter or a member of one says of them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.extension import descriptor_of
+from pyptx_sim.machine.memory.buffers import Buffer
+from pyptx_sim.memory import DeviceArray, Placed, behind, check_dtype, find
+from pyptx_sim.program.windows import GLOBAL_WINDOW
+from pyptx_sim.structures import Member, raw_member, scalar_member, structure
+from pyptx_sim.values import Mapped, Uninitialised
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Output
+    from pyptx_sim.extension import Descriptor
+    from pyptx_sim.operation import Array
+    from pyptx_sim.values import Argument
+
+_POINTER: Final = struct.Struct("<Q")
+
+
+@dataclass(slots=True)
+class Placing:
+    """What the global space holds: `placed` arrays and their `buffers`; it is filled up to `end`.
+
+    `descriptors` are those that parameters point to, with their places.
+    """
+
+    end: int
+    buffers: list[Buffer]
+    placed: list[Placed]
+    descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
+
+    def array(
+        self, array: Array | DeviceArray, what: str, name: str, *, fresh: bool = False, output: Output | None = None
+    ) -> int:
+        """Return the address of an array; one that is known has its place."""
+        if isinstance(array, DeviceArray):
+            return array.address
+        check_dtype(array, name)
+        known = find(self.placed, array)
+        if known is None:
+            written = np.zeros(array.nbytes, np.uint8) if fresh else None
+            known = Placed(array, self.end, name, written, output)
+            self.placed.append(known)
+            self.buffers.append(Buffer(known.span.start, known.span.stop, what))
+            self.end = behind(known)
+        return GLOBAL_WINDOW + known.start
+
+    def descriptor(self, value: Mapped, what: str, name: str) -> tuple[Descriptor, bytes]:
+        """Return a descriptor of an array, and of what kind it is."""
+        kind = descriptor_of(type(value.descriptor))
+        if kind is None:
+            described = type(value.descriptor).__name__
+            raise LaunchError(
+                f"nobody says how a {described} describes an array", hint="install the package of the architecture"
+            )
+        address = self.array(value.array, f"the tensor of {what}", name, fresh=value.fresh)
+        return kind, kind.encode(value.descriptor, address)
+
+    def point_to(self, descriptor: bytes, what: str) -> bytes:
+        """Return the address of a descriptor in global memory."""
+        place = Placed(np.frombuffer(descriptor, np.uint8), self.end, what)
+        self.descriptors.append((place.start, descriptor))
+        self.buffers.append(Buffer(place.span.start, place.span.stop, what))
+        self.end = behind(place)
+        return _POINTER.pack(GLOBAL_WINDOW + place.start)
+
+    def member(self, value: Argument, what: str, name: str) -> Member:
+        """Return a value as C lays it out in a structure: arrays as pointers to them, descriptors as they are."""
+        raw = raw_member(value)
+        if raw is not None:
+            return raw
+        if isinstance(value, Mapped):
+            kind, data = self.descriptor(value, what, name)
+            return Member(data, kind.alignment, kind.name)
+        if isinstance(value, Mapping):
+            return structure([self.member(each, f"{what}.{key}", key) for key, each in value.items()])
+        if isinstance(value, tuple | list):
+            each_what = [f"{what}[{number}]" for number in range(len(value))]
+            return structure([self.member(each, at, at) for each, at in zip(value, each_what, strict=True)])
+        if isinstance(value, np.ndarray | DeviceArray | Uninitialised):
+            return Member(self.pointer(value, what, name), _POINTER.size, "pointer")
+        return scalar_member(value, what)
+
+    def pointer(self, value: Array | DeviceArray | Uninitialised, what: str, name: str) -> bytes:
+        """Return the bytes of a pointer to an array."""
+        if isinstance(value, Uninitialised):
+            return _POINTER.pack(self.array(value.array, what, name, fresh=True, output=value.output))
+        return _POINTER.pack(self.array(value, what, name))

@@ -1,0 +1,66 @@
+"""Python values as C lays out theirs: each member at a multiple of its alignment, the whole at one of the largest."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.program.layout import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A value in a structure: its bytes, its alignment, and what it is, for messages."""
+
+    data: bytes
+    alignment: int
+    what: str
+
+
+def structure(members: Sequence[Member]) -> Member:
+    """Return the structure of some members, padded as in C."""
+    data, said = bytearray(), list[str]()
+    for member in members:
+        data = data.ljust(aligned(len(data), member.alignment), b"\0")
+        said.append(f"{len(data)}: {member.what}")
+        data += member.data
+    alignment = max((member.alignment for member in members), default=1)
+    whole = data.ljust(aligned(len(data), alignment), b"\0")
+    return Member(bytes(whole), alignment, f"{{{', '.join(said)}}}")
+
+
+def raw_member(value: object) -> Member | None:
+    """Return a value that has its bytes already, a structure of ctypes or NumPy among them; None for any other."""
+    record: Any = value
+    if isinstance(value, np.void) or (isinstance(value, np.ndarray) and not record.ndim and record.dtype.names):
+        return Member(record.tobytes(), record.dtype.alignment, str(record.dtype))
+    if isinstance(value, ctypes.Structure | ctypes.Union | ctypes.Array):
+        return Member(memoryview(record).tobytes(), ctypes.alignment(record), type(record).__name__)
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = memoryview(cast("bytes", value)).tobytes()
+        return Member(data, 1, f"{len(data)} bytes")
+    return None
+
+
+def scalar_member(value: object, what: str) -> Member:
+    """Return a number whose size is known; LaunchError for one of Python's, and for what is no value of C."""
+    if isinstance(value, np.generic):
+        number = cast("np.number[Any]", value)
+        return Member(number.tobytes(), number.dtype.alignment, number.dtype.name)
+    if isinstance(value, int | float):
+        sizes = "np.int32({0}) or np.int64({0})" if isinstance(value, int) else "np.float32({0}) or np.float64({0})"
+        raise LaunchError(
+            f"{what} is {value!r}, whose size in a structure nobody says",
+            hint=f"{sizes.format(value)}, as the structure is declared",
+        )
+    raise LaunchError(
+        f"{what} cannot be {type(value).__name__}",
+        hint="members are arrays, NumPy scalars, bytes, or structures again: a tuple, a dict, one of ctypes",
+    )
