@@ -133,6 +133,48 @@ def test_a_map_is_edited_in_shared_memory_and_brought_to_global_memory(schedule:
     assert found.tobytes() == expected.tobytes()
 
 
+# A warp stores zeros, and one of its threads sets every field: a map of y, of which no host knew anything.
+ZEROS = (
+    "shl.b32 %r10, %r0, 2;\nadd.u32 %r11, %r3, %r10;\n@%p5 st.shared.u32 [%r11], 0;\n@!%p5 bra DONE_EDITING;\n"
+    "bar.warp.sync -1;\n{}bar.warp.sync -1;\n"
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd4], [%r3], 128;\n"
+    "DONE_EDITING:\nbar.sync 0;\nmov.u64 %rd2, %rd4;\n"
+)
+BUILT = (
+    ("global_address", "%rd3", "b64"), ("rank", "1", "b32"), ("box_dim", "0, 8", "b32"), ("box_dim", "1, 8", "b32"),
+    ("global_dim", "0, 16", "b32"), ("global_dim", "1, 12", "b32"), ("global_stride", "0, 64", "b64"),
+    ("element_stride", "0, 1", "b32"), ("element_stride", "1, 1", "b32"), ("elemtype", "2", "b32"),
+    ("interleave_layout", "0", "b32"), ("swizzle_mode", "0", "b32"), ("fill_mode", "0", "b32"),
+)  # fmt: skip
+
+
+def built(*without: str) -> str:
+    """Build a map from zeros, as compilers do that get arrays and no maps; leave some fields as they are."""
+    edits = (edit(*field, "shared::cta", "%r3") for field in BUILT if field[0] not in without)
+    return ZEROS.format("".join(edits))
+
+
+@schedules
+def test_a_map_is_built_from_zeros(schedule: dict[str, Any]) -> None:
+    x, y = arrays()
+    found, findings = run(built() + ACQUIRE + LOAD.format(size=256, corner="6, 3"), x, y, (8, 8), 256, **schedule)
+    assert findings == []
+    assert found.tobytes() == box_of(y, (8, 8), (3, 6), (1, 1), 0).tobytes()
+
+
+@pytest.mark.parametrize("field", ["box_dim", "global_dim"])
+def test_a_map_of_which_a_field_was_never_set_is_a_finding(field: str) -> None:
+    x, y = arrays()
+    _, findings = run(built(field) + ACQUIRE + LOAD.format(size=256, corner="6, 3"), x, y, (8, 8), 256)
+    assert "tensor-map" in {rule for rule, _ in findings}
+
+
+def test_zeros_alone_are_no_map() -> None:
+    x, y = arrays()
+    _, findings = run("mov.u64 %rd2, %rd4;\n" + LOAD.format(size=256, corner="0, 0"), x, y, (8, 8), 256)
+    assert "tensor-map" in {rule for rule, _ in findings}
+
+
 WRITE = edit("global_address", "%rd3", "b64") + edit("global_stride", "0, 64", "b64")
 ONE_FENCE = {
     "no fence": WRITE,
@@ -246,7 +288,8 @@ def test_a_map_among_the_parameters_cannot_be_edited() -> None:
 
 def test_replacing_a_field_of_no_map_is_a_finding() -> None:
     x, y = arrays()
-    _, findings = run(edit("rank", "1", address="%rd4") + FILLED, x, y, (8, 8), 256)
+    body = "@%p0 st.global.u32 [%rd4], 1;\n" + edit("rank", "1", address="%rd4") + FILLED
+    _, findings = run(body, x, y, (8, 8), 256)
     assert [rule for rule, _ in findings] == ["tensor-map"]
 
 

@@ -5,11 +5,11 @@ Manual: "tensormap.replace", "tensormap.cp_fenceproxy".
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
-from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE, Record, unpack
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, BLANK, SIZE, Record, unpack
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
 
@@ -68,12 +68,13 @@ def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) 
 
 
 def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) -> None:
-    """Change a map: a field, of a list an entry of it, and the new value."""
+    """Change a map: a field, of a list an entry of it, and the new value. Zeros are a map of which nothing is said."""
     arena = turn.memory(memory).arena
-    record = unpack(arena.bytes_at(offset, SIZE))
+    data = arena.bytes_at(offset, SIZE)
+    record = unpack(data) if any(data) else BLANK
     if record is None:
         message = f"no tensor map lies where the {change[0]} of one is replaced"
-        hint = "copy a map that the host has encoded there first; its fields are then replaced one by one"
+        hint = "store zeros there, or copy a map that the host has encoded; its fields are then replaced one by one"
         turn.misuse("tensor-map", message, hint)
         return
     arena.set_bytes(offset, _edited(record, *change).pack())
@@ -81,7 +82,10 @@ def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) ->
 
 
 def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
-    """Return a map with another value in a field, as `tensormap.replace` numbers fields and values."""
+    """Return a map with another value in a field, as `tensormap.replace` numbers fields and values.
+
+    Elements lie one behind the other along the innermost dimension, whose stride no field holds.
+    """
     values = {each.name: getattr(record, each.name) for each in fields(record)}
     if field == "global_address":
         values["address"] = (value & _MASK64) - ((value & _MASK64) >> 63 << 64)
@@ -94,7 +98,8 @@ def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
         numbers = list(values[name])
         numbers[ordinal + first] = min(value, _MOST_STEP) if name == "steps" else value & _MASK64
         values[name] = tuple(numbers)
-    return Record(**values)
+    edited = Record(**values)
+    return replace(edited, strides=(edited.itemsize, *edited.strides[1:]))
 
 
 def _compile_copy(operands: Operands) -> Action:

@@ -166,6 +166,20 @@ class Record:
         )
 
 
+# What `tensormap.replace` finds in zeros. No copy can use it: its dimensions are empty.
+BLANK: Final = Record(
+    *(1, 0, 0, 0, 0, 0, 0, 0),  # rank and modes, not of columns; address
+    extents=(0,) * _RANKS,
+    strides=(0,) * _RANKS,
+    box=(0,) * _RANKS,
+    steps=(1,) * _RANKS,
+    lower=(0,) * _SPATIAL,
+    upper=(0,) * _SPATIAL,
+    channels=0,
+    pixels=0,
+)
+
+
 def unpack(data: bytes) -> Record | None:
     """Return the fields of the map that lies in memory as `data`, or None if it is none."""
     magic, *numbers = _LAYOUT.unpack_from(data)
