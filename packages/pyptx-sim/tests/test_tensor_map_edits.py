@@ -288,7 +288,7 @@ def test_a_map_among_the_parameters_cannot_be_edited() -> None:
 
 def test_replacing_a_field_of_no_map_is_a_finding() -> None:
     x, y = arrays()
-    body = "@%p0 st.global.u32 [%rd4], 1;\n" + edit("rank", "1", address="%rd4") + FILLED
+    body = "@%p0 st.global.u32 [%rd4+64], 1;\n" + edit("rank", "1", address="%rd4") + FILLED
     _, findings = run(body, x, y, (8, 8), 256)
     assert [rule for rule, _ in findings] == ["tensor-map"]
 

@@ -258,11 +258,12 @@ def encoded(address: int, told: dict[str, Any]) -> Any:
 
 def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> int:
     """Write a tensor map as the simulator reads it, or another address into one."""
+    from pyptx_arch_hopper.sim.tma import map_fields
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
 
     try:
         if arguments is None:
-            record = tensor_maps.unpack(ctypes.string_at(place, tensor_maps.SIZE))
+            record = tensor_maps.unpack(ctypes.string_at(place, map_fields.SIZE))
             if record is None:
                 return INVALID_VALUE
             record = replace(record, address=address)
@@ -272,7 +273,7 @@ def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> i
             if fault is not None:
                 said(f"{mode.decode()}: {': '.join(fault)}")
                 return NOT_SUPPORTED if "not simulated" in fault[1] else INVALID_VALUE
-        ctypes.memmove(place, record.pack(), tensor_maps.SIZE)
+        ctypes.memmove(place, record.pack(), map_fields.SIZE)
     except Exception:  # noqa: BLE001 - as above
         said(traceback.format_exc())
         return UNKNOWN

@@ -5,28 +5,23 @@ Manual: "tensormap.replace", "tensormap.cp_fenceproxy".
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
-from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, BLANK, SIZE, Record, unpack
+from pyptx_arch_hopper.sim.tma.map_fields import SIZE, replaced
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Turn
 
-# The fields that have a number for each dimension, and the dimension of the first one.
-_LISTS = {"box_dim": ("box", 0), "global_dim": ("extents", 0), "element_stride": ("steps", 0),
-          "global_stride": ("strides", 1)}  # fmt: skip
-# What the record holds; a sound map has five dimensions at most, and steps up to eight.
-_MOST_DIMENSIONS, _MOST_STEP = 0xFF, 0xFFFF
-_MASK64 = (1 << 64) - 1
+# The fields that have a number for each dimension.
+_LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
 # Manual: "tensormap.replace": where the map may lie.
 _SPACES = frozenset({"global", "shared"})
 # The fields that take one of a few modes, and how many of them the simulator knows.
-_MODES = {"elemtype": ("element", 13), "interleave_layout": ("interleave", 3), "swizzle_mode": ("swizzle", 4),
-          "swizzle_atomicity": ("atom", 4), "fill_mode": ("fill", 2)}  # fmt: skip
+_MODES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
 
 
 def compile_tensor_map(operands: Operands) -> Action:
@@ -38,7 +33,7 @@ def _compile_replace(operands: Operands) -> Action:
     field = operands.word("field") or next(filter(operands.word, _MODES))
     ordinal = operands.number("ordinal") if field in _LISTS else 0
     value = operands.names[-1]
-    if field in _MODES and operands.number(value) >= _MODES[field][1]:
+    if field in _MODES and operands.number(value) >= _MODES[field]:
         raise MissingSemantics(f"the simulator has no {field} {operands.number(value)}")
     place, new = operands.place("addr"), operands.source(value, operands.word("b64") or "b32")
 
@@ -70,36 +65,14 @@ def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) 
 def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) -> None:
     """Change a map: a field, of a list an entry of it, and the new value. Zeros are a map of which nothing is said."""
     arena = turn.memory(memory).arena
-    data = arena.bytes_at(offset, SIZE)
-    record = unpack(data) if any(data) else BLANK
-    if record is None:
+    edited = replaced(arena.bytes_at(offset, SIZE), *change)
+    if edited is None:
         message = f"no tensor map lies where the {change[0]} of one is replaced"
         hint = "store zeros there, or copy a map that the host has encoded; its fields are then replaced one by one"
         turn.misuse("tensor-map", message, hint)
         return
-    arena.set_bytes(offset, _edited(record, *change).pack())
+    arena.set_bytes(offset, edited)
     turn.changed()
-
-
-def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
-    """Return a map with another value in a field, as `tensormap.replace` numbers fields and values.
-
-    Elements lie one behind the other along the innermost dimension, whose stride no field holds.
-    """
-    values = {each.name: getattr(record, each.name) for each in fields(record)}
-    if field == "global_address":
-        values["address"] = (value & _MASK64) - ((value & _MASK64) >> 63 << 64)
-    elif field == "rank":
-        values["rank"] = min(value + 1, _MOST_DIMENSIONS)
-    elif field in _MODES:
-        values[_MODES[field][0]] = value
-    else:
-        name, first = _LISTS[field]
-        numbers = list(values[name])
-        numbers[ordinal + first] = min(value, _MOST_STEP) if name == "steps" else value & _MASK64
-        values[name] = tuple(numbers)
-    edited = Record(**values)
-    return replace(edited, strides=(edited.itemsize, *edited.strides[1:]))
 
 
 def _compile_copy(operands: Operands) -> Action:

@@ -1,16 +1,25 @@
-"""Tensor maps as they lie in memory: 128 bytes of our own layout.
+"""Tensor maps: what their fields say, which of them are sound, and how what is described becomes one.
 
-The driver's is opaque, and programs may only copy it or change it with `tensormap.replace`.
 Manual: "Tensor-map", "tensormap.replace"; CUDA driver API: "Tensor Map Object Management".
 """
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyptx_arch_hopper.sim.tma.map_fields import (
+    ELEMENT_CODES,
+    FIELDS,
+    RANKS,
+    SPATIAL,
+    Own,
+    halves,
+    invalid_fields,
+    joined,
+)
 from pyptx_ir.element_types import ELEMENT_TYPES
+from pyptx_ir.plugins.rows import L2_PROMOTIONS
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.types import dtype_of
 
@@ -19,19 +28,13 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import TensorMap
 
-SIZE = 128
 ALIGNMENT = 64
-_MAGIC = b"TMAP"
-_RANKS = 5
-_SPATIAL = 3
 _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
 _CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: offsets of corners have 16, 8 or 5 signed bits
-# Magic; seven modes; address; extents, strides, box and element strides; two corners; channels and pixels.
-_LAYOUT = struct.Struct(f"<4s7Bq{_RANKS}I{_RANKS}Q{_RANKS}I{_RANKS}H{_SPATIAL}h{_SPATIAL}h2H")
-_GROUPS = (_RANKS, _RANKS, _RANKS, _RANKS, _SPATIAL, _SPATIAL, 1, 1)
+_EXTENTS_END = (1 << 32) + 1
 
 # Numbered as `tensormap.replace` numbers them. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
@@ -57,6 +60,7 @@ class Record:
     """The fields of a map; every tuple has the innermost dimension first, and an entry for each possible one.
 
     `columns`: it is one for im2col mode, in which `box` means nothing; otherwise what stands behind `steps` does not.
+    `invalid` are fields that were given no value, or one that they cannot hold.
     """
 
     rank: int
@@ -75,6 +79,8 @@ class Record:
     upper: tuple[int, ...]
     channels: int
     pixels: int
+    promotion: int = 0
+    invalid: tuple[str, ...] = ()
 
     @property
     def type(self) -> str:
@@ -84,7 +90,7 @@ class Record:
     @property
     def itemsize(self) -> int:
         """The bytes of an element."""
-        return int(dtype_of(self.type.partition(".")[0]).itemsize)
+        return _itemsize(self.type)
 
     @property
     def swizzle_name(self) -> str:
@@ -98,23 +104,39 @@ class Record:
 
     def pack(self) -> bytes:
         """Return the 128 bytes."""
-        numbers: list[int] = []
-        for each in fields(self):
-            value = getattr(self, each.name)
-            numbers += value if isinstance(value, tuple) else [value]
-        return _LAYOUT.pack(_MAGIC, *numbers).ljust(SIZE, b"\0")
+        bits = 0
+        for name, ordinal, value in self._values():
+            bits = FIELDS[name, ordinal].write(bits, value)
+        own = Own(0, self.columns, self.promotion, self.lower, self.upper, self.channels, self.pixels)
+        return joined(bits, own)
+
+    def _values(self) -> Iterator[tuple[str, int, int]]:
+        yield "global_address", 0, self.address
+        yield "rank", 0, self.rank - 1
+        yield "elemtype", 0, ELEMENT_CODES[self.element]
+        yield "interleave_layout", 0, self.interleave
+        yield "swizzle_mode", 0, self.swizzle
+        yield "swizzle_atomicity", 0, self.atom
+        yield "fill_mode", 0, self.fill
+        for name, values in (("global_dim", self.extents), ("box_dim", self.box), ("element_stride", self.steps)):
+            yield from ((name, ordinal, value) for ordinal, value in enumerate(values))
+        yield from (("global_stride", ordinal, value) for ordinal, value in enumerate(self.strides[1:]))
 
     def fault(self) -> tuple[str, str] | None:
         """Return what no map has, and what to do about it; None for a sound map."""
         return next(((message, hint) for wrong, message, hint in self._rules() if wrong), None)
 
     def _rules(self) -> Iterator[tuple[bool, str, str]]:
+        yield bool(self.invalid), f"no valid {', '.join(self.invalid)}", "give every field a value that it can hold"
+        modes = (self.element, ELEMENTS), (self.swizzle, SWIZZLES), (self.atom, ATOMS), (self.interleave, INTERLEAVES)
+        unknown = any(value >= len(known) for value, known in modes)
+        yield unknown, "elements, or a swizzle, that came later", "not simulated; use those of sm_90"
         least = 3 if self.columns or self.interleave else 1
-        yield not least <= self.rank <= _RANKS, f"rank {self.rank}", f"it must be from {least} to {_RANKS}"
+        yield not least <= self.rank <= RANKS, f"rank {self.rank}", f"it must be from {least} to {RANKS}"
         unit = 32 if self.interleave == INTERLEAVES.index("32B") else 16
         strides, steps = self.strides[1 : self.rank], self.steps[: self.rank]
         extents = self.extents[: self.rank]
-        yield not all(extents), f"shape {extents[::-1]}", "no dimension may be empty"
+        yield not all(0 < extent < _EXTENTS_END for extent in extents), f"shape {extents[::-1]}", "from 1 to 2^32 each"
         wrong = any(step % unit or step >= _STRIDES_END for step in strides)
         yield wrong, f"strides {strides[::-1]}", f"multiples of {unit} bytes below 2^40"
         yield self.address % unit != 0, f"address {self.address:#x}", f"it must be a multiple of {unit}"
@@ -166,31 +188,46 @@ class Record:
         )
 
 
-# What `tensormap.replace` finds in zeros. No copy can use it: its dimensions are empty.
-BLANK: Final = Record(
-    *(1, 0, 0, 0, 0, 0, 0, 0),  # rank and modes, not of columns; address
-    extents=(0,) * _RANKS,
-    strides=(0,) * _RANKS,
-    box=(0,) * _RANKS,
-    steps=(1,) * _RANKS,
-    lower=(0,) * _SPATIAL,
-    upper=(0,) * _SPATIAL,
-    channels=0,
-    pixels=0,
-)
-
-
 def unpack(data: bytes) -> Record | None:
     """Return the fields of the map that lies in memory as `data`, or None if it is none."""
-    magic, *numbers = _LAYOUT.unpack_from(data)
-    if magic != _MAGIC:
+    found = halves(data)
+    if found is None:
         return None
-    modes, rest = numbers[:8], numbers[8:]
-    groups: list[tuple[int, ...]] = []
-    for size in _GROUPS:
-        groups.append(tuple(rest[:size]))
-        rest = rest[size:]
-    return Record(*modes, *groups[:-2], *groups[-2], *groups[-1])
+    bits, own = found
+
+    def one(name: str) -> int:
+        return FIELDS[name, 0].read(bits)
+
+    def each(name: str, count: int = RANKS) -> tuple[int, ...]:
+        return tuple(FIELDS[name, ordinal].read(bits) for ordinal in range(count))
+
+    code, rank, address = one("elemtype"), one("rank") + 1, one("global_address")
+    element = ELEMENT_CODES.index(code) if code in ELEMENT_CODES else len(ELEMENTS)
+    pitch = _itemsize(ELEMENTS[element]) if element < len(ELEMENTS) else 0
+    return Record(
+        rank=rank,
+        element=element,
+        swizzle=one("swizzle_mode"),
+        atom=one("swizzle_atomicity"),
+        interleave=one("interleave_layout"),
+        fill=one("fill_mode"),
+        columns=own.columns,
+        address=address - (address >> 63 << 64),
+        extents=each("global_dim"),
+        strides=(pitch, *each("global_stride", RANKS - 1)),
+        box=each("box_dim"),
+        steps=each("element_stride"),
+        lower=own.lower,
+        upper=own.upper,
+        channels=own.channels,
+        pixels=own.pixels,
+        promotion=own.promotion,
+        invalid=tuple(invalid_fields(own, rank)),
+    )
+
+
+def _itemsize(element: str) -> int:
+    return int(dtype_of(element.partition(".")[0]).itemsize)
 
 
 def encode(described: TensorMap, address: int) -> bytes:
@@ -201,11 +238,12 @@ def encode(described: TensorMap, address: int) -> bytes:
         (described.swizzle, tuple(_SWIZZLE_NAMES), "swizzle "),
         (described.interleave, INTERLEAVES, "interleave "),
         (described.fill, FILLS, "fill "),
+        (described.l2_promotion, L2_PROMOTIONS, "promotion "),
     ):
         if word not in known:
             raise LaunchError(f"no tensor map has {what}{word}", hint=f"one of {', '.join(known)}")
-    if not 1 <= len(described.shape) <= _RANKS:
-        raise LaunchError(f"no tensor map has rank {len(described.shape)}", hint=f"it must be from 1 to {_RANKS}")
+    if not 1 <= len(described.shape) <= RANKS:
+        raise LaunchError(f"no tensor map has rank {len(described.shape)}", hint=f"it must be from 1 to {RANKS}")
     record = _record(described, element, address)
     fault = record.fault()
     if fault is not None:
@@ -229,13 +267,14 @@ def _record(described: TensorMap, element: str, address: int) -> Record:
         strides=_padded(described.strides, 0),
         box=_padded(described.box, 1),
         steps=_padded(described.element_strides, 1),
-        lower=_padded(columns.lower if columns else (), 0, _SPATIAL),
-        upper=_padded(columns.upper if columns else (), 0, _SPATIAL),
+        lower=_padded(columns.lower if columns else (), 0, SPATIAL),
+        upper=_padded(columns.upper if columns else (), 0, SPATIAL),
         channels=columns.channels if columns else 0,
         pixels=columns.pixels if columns else 0,
+        promotion=L2_PROMOTIONS.index(described.l2_promotion),
     )
 
 
-def _padded(values: tuple[int, ...], blank: int, count: int = _RANKS) -> tuple[int, ...]:
+def _padded(values: tuple[int, ...], blank: int, count: int = RANKS) -> tuple[int, ...]:
     """Return values with the innermost first, filled up to `count`."""
     return (*reversed(values), *[blank] * (count - len(values)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
 from pyptx_arch_hopper.sim.layouts import swizzle
-from pyptx_arch_hopper.sim.tma.maps import SIZE
+from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_sim.extension import Touch
 
 if TYPE_CHECKING:

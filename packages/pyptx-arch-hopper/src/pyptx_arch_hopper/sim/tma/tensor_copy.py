@@ -11,7 +11,8 @@ import numpy as np
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
 from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of
-from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT, SIZE
+from pyptx_arch_hopper.sim.tma.map_fields import SIZE
+from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_ir.syntax.operands import Address, TensorAddress
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES

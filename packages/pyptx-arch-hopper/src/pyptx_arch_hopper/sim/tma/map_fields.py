@@ -1,0 +1,137 @@
+"""Where the fields of a tensor map lie in its 128 bytes. Manual: "Tensor-map", "tensormap.replace".
+
+The manual leaves the layout open. The first half is as devices read it, for every field that `tensormap.replace` has:
+ptxas makes a mask, a shift and a store of that instruction, and a test asks it for them (FACTS.md, "Tensor maps").
+Other bits there are the driver's own; edits leave them alone. The second half is the simulator's own, for what no edit
+shows where it lies: the numbers of im2col mode, the promotion to L2, and which fields have no valid value.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+SIZE: Final = 128
+RANKS: Final = 5
+SPATIAL: Final = 3
+_HALF = SIZE // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field: `pieces` of it are its bits, the low ones first, each by its first bit and how many it has.
+
+    It holds a value less `less`, in units of `unit`. `dimension` is that of the tensor.
+    """
+
+    pieces: tuple[tuple[int, int], ...]
+    less: int = 0
+    unit: int = 1
+    dimension: int = 0
+
+    def read(self, bits: int) -> int:
+        """Return the value in a map."""
+        stored, width = 0, 0
+        for first, count in self.pieces:
+            stored |= (bits >> first & _ones(count)) << width
+            width += count
+        return stored * self.unit + self.less
+
+    def write(self, bits: int, value: int) -> int:
+        """Return the bits of a map with another value, of which what does not fit is lost."""
+        stored = (value - self.less) // self.unit
+        for first, count in self.pieces:
+            bits = bits & ~(_ones(count) << first) | (stored & _ones(count)) << first
+            stored >>= count
+        return bits
+
+    def holds(self, value: int) -> bool:
+        """Tell whether a value fits."""
+        return self.read(self.write(0, value)) == value
+
+
+def _ones(count: int) -> int:
+    return (1 << count) - 1
+
+
+# By the name and the ordinal that `tensormap.replace` has for them; a rank is stored less one by whoever sets it.
+FIELDS: Final = {
+    ("global_address", 0): Field(((0, 64),)),
+    ("rank", 0): Field(((68, 3),)),
+    ("elemtype", 0): Field(((71, 4), (80, 1))),
+    ("interleave_layout", 0): Field(((75, 2),)),
+    ("swizzle_mode", 0): Field(((77, 2), (86, 1))),
+    ("fill_mode", 0): Field(((79, 1),)),
+    ("swizzle_atomicity", 0): Field(((83, 3),)),
+    **{("global_stride", n): Field(((96 + 32 * n, 32), (224 + 4 * n, 4)), 0, 16, n + 1) for n in range(RANKS - 1)},
+    **{("global_dim", n): Field(((256 + 32 * n, 32),), 1, dimension=n) for n in range(RANKS)},
+    **{("element_stride", n): Field(((416 + 3 * n, 3),), 1, dimension=n) for n in range(RANKS)},
+    **{("box_dim", n): Field(((440 + 8 * n, 8),), 1, dimension=n) for n in range(RANKS)},
+}
+_NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
+# Types of elements, in the order of their values; of tf32 and tf32.ftz, the bit apart says that they are.
+ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4)
+# Of zeros, no map has these: a field of which nothing was said.
+_UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The second half: `columns` for im2col mode; bits of `invalid` are fields without a valid value, by number."""
+
+    invalid: int = 0
+    columns: int = 0
+    promotion: int = 0
+    lower: tuple[int, ...] = (0,) * SPATIAL
+    upper: tuple[int, ...] = (0,) * SPATIAL
+    channels: int = 0
+    pixels: int = 0
+
+    def pack(self) -> bytes:
+        """Return the 64 bytes, zeros where there is nothing to say."""
+        if self == _NOTHING:
+            return bytes(_HALF)
+        numbers = (self.invalid, self.columns, self.promotion, *self.lower, *self.upper, self.channels, self.pixels)
+        return _LAYOUT.pack(_MAGIC, *numbers).ljust(_HALF, b"\0")
+
+
+_NOTHING = Own()
+_MAGIC = b"TMAP"
+_LAYOUT = struct.Struct(f"<4sI2B{SPATIAL}h{SPATIAL}h2H")
+
+
+def halves(data: bytes) -> tuple[int, Own] | None:
+    """Return the bits of the first half of a map, and the second half; None for what is no map."""
+    bits, own = int.from_bytes(data[:_HALF], "little"), data[_HALF:]
+    if not any(own):
+        return bits, _NOTHING if bits else Own(invalid=_UNSAID)
+    magic, invalid, columns, promotion, *numbers = _LAYOUT.unpack_from(own)
+    if magic != _MAGIC:
+        return None
+    lower, upper = tuple(numbers[:SPATIAL]), tuple(numbers[SPATIAL : 2 * SPATIAL])
+    return bits, Own(invalid, columns, promotion, lower, upper, *numbers[2 * SPATIAL :])
+
+
+def joined(bits: int, own: Own) -> bytes:
+    """Return the 128 bytes of a map."""
+    return bits.to_bytes(_HALF, "little") + own.pack()
+
+
+def invalid_fields(own: Own, rank: int) -> list[str]:
+    """Return the fields without a valid value that a map of this rank has."""
+    held = (name for name, number in _NUMBERS.items() if own.invalid >> number & 1)
+    return [f"{name} {ordinal}" for name, ordinal in held if FIELDS[name, ordinal].dimension < rank]
+
+
+def replaced(data: bytes, field: str, ordinal: int, value: int) -> bytes | None:
+    """Return a map with another value in a field, as `tensormap.replace` counts fields and values; None for no map."""
+    found = halves(data)
+    if found is None:
+        return None
+    bits, own = found
+    place, mask = FIELDS[field, ordinal], 1 << _NUMBERS[field, ordinal]
+    code = ELEMENT_CODES[value] if field == "elemtype" else value
+    invalid = own.invalid & ~mask if place.holds(code) else own.invalid | mask
+    changed = Own(invalid, own.columns, own.promotion, own.lower, own.upper, own.channels, own.pixels)
+    return joined(place.write(bits, code), changed)
