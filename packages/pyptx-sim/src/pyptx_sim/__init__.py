@@ -1,7 +1,7 @@
 """Run PTX on a CPU, and find its races, deadlocks and stray accesses.
 
 The names are imported when they are first used: the plugin of this package is loaded wherever kernels are, and must not
-bring NumPy along.
+bring NumPy along. Classes that say how arrays are described, such as the maps of TMA, come from plugins, by name.
 """
 
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ else:
             "Uninitialised": "values",
             "run": "simulator",
         },
+        others="extension",
     )
 
 __tracebackhide__ = True

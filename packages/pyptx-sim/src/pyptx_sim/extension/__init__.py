@@ -22,6 +22,7 @@ from pyptx_sim.extension.registry import (
     extensions,
     meaning_of,
     mutations,
+    offered,
     rules,
     step_of,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "extensions",
     "meaning_of",
     "mutations",
+    "offered",
     "rules",
     "step_of",
 ]

@@ -17,10 +17,12 @@ class Descriptor:
 
     `described` is the class of what says how the array is described; `encode(it, address)` returns the bytes, for an
     array at an address of global memory, as threads use it, and raises LaunchError for what cannot be described so.
-    `alignment`, in bytes, is what a parameter with such an object by value needs.
+    `alignment`, in bytes, is what a parameter with such an object by value needs. `offered`, a subclass of `described`
+    or that itself, is what users find in `pyptx_sim` by its name.
     """
 
     name: str
     described: type
     encode: Callable[[Any, int], bytes]
     alignment: int
+    offered: type | None = None

@@ -73,8 +73,18 @@ def mutations() -> tuple[Mutation, ...]:
 @until_plugins_change(maxsize=64)
 def descriptor_of(described: type) -> Descriptor | None:
     """Return how objects of a class describe arrays; None if no plugin says so."""
-    rows = _unique("descriptor", lambda extension: {row.name: row for row in extension.descriptors})
-    return next((row for row in rows.values() if issubclass(described, row.described)), None)
+    return next((row for row in _descriptors().values() if issubclass(described, row.described)), None)
+
+
+@until_plugins_change(maxsize=64)
+def offered(name: str) -> type | None:
+    """Return the class of this name that says how an array is described; None if no plugin has one."""
+    classes = (row.offered for row in _descriptors().values())
+    return next((each for each in classes if each is not None and each.__name__ == name), None)
+
+
+def _descriptors() -> Mapping[str, Descriptor]:
+    return _unique("descriptor", lambda extension: {row.name: row for row in extension.descriptors})
 
 
 @until_plugins_change(maxsize=1)

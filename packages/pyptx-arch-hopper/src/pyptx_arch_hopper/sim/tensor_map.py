@@ -1,0 +1,101 @@
+"""`pyptx_sim.TensorMap`: what a tensor map says, to its 128 bytes and back."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pyptx_arch_hopper.sim.tma import maps
+from pyptx_arch_hopper.sim.tma.map_fields import SIZE
+from pyptx_ir.element_types import BY_ARRAY, BY_NAME
+from pyptx_ir.plugins.rows import L2_PROMOTIONS, Im2col
+from pyptx_ir.plugins.rows import TensorMap as Row
+from pyptx_sim.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class TensorMap(Row):
+    """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
+
+    Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
+    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `pyptx_sim.Mapped(array, map)`
+    passes it with its array; `encode` returns the bytes that are stored in memory.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(
+        cls,
+        array: Any,  # noqa: ANN401 - an array of NumPy, or a DeviceArray, whose module plugins must not know
+        box: Sequence[int],
+        *,
+        dtype: str | None = None,
+        element_strides: Sequence[int] | None = None,
+        swizzle: str = "none",
+        l2_promotion: str = "none",
+        fill: str = "zeros",
+    ) -> TensorMap:
+        """Return the map of an array that lies densely, or of a `DeviceArray`, for boxes of `box` elements.
+
+        `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16. LaunchError for
+        a box of another rank, for a type of no tensor map, and for a `dtype` of another width.
+        """
+        held = getattr(array, "array", array)
+        shape, size = tuple(held.shape), held.dtype.itemsize
+        known = BY_NAME.get(dtype) if dtype is not None else BY_ARRAY.get(held.dtype.name)
+        if known is None or known.tensor_map is None or known.bytes != size:
+            raise LaunchError(
+                f"no tensor map has elements of {dtype or held.dtype} in {size} bytes",
+                hint="name a type of PTX: dtype='bf16', say",
+            )
+        if len(box) != len(shape):
+            raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", hint="both have the same dimensions")
+        strides = tuple(size * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        steps = (1,) * len(shape) if element_strides is None else tuple(element_strides)
+        return cls(known.name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
+
+    def encode(self, address: int) -> bytes:
+        """Return the 128 bytes of the map of a tensor at `address`, to be stored at a multiple of 64 bytes.
+
+        Fields that `tensormap.replace` has lie as devices read them. What else the driver writes is not known, so the
+        bytes are for the simulator alone. LaunchError for a map that no driver encodes.
+        """
+        return maps.encode(self, address)
+
+    @classmethod
+    def decode(cls, data: bytes) -> tuple[TensorMap, int]:
+        """Return what 128 bytes say, and the tensor's address: those of `encode`, or of the driver for tiled mode.
+
+        The driver's numbers of im2col mode and its promotion to L2 are not read, for nobody says where they lie.
+        LaunchError for what is no sound map.
+        """
+        record = maps.unpack(bytes(data)) if len(data) == SIZE else None
+        if record is None:
+            raise LaunchError(f"{len(data)} bytes that are no tensor map")
+        fault = record.fault()
+        if fault is not None:
+            raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+        return cls._said(record), record.address
+
+    @classmethod
+    def _said(cls, record: maps.Record) -> TensorMap:
+        def listed(numbers: tuple[int, ...], rank: int = record.rank) -> tuple[int, ...]:
+            return numbers[:rank][::-1]
+
+        spatial = record.rank - 2
+        window = Im2col(listed(record.lower, spatial), listed(record.upper, spatial), record.channels, record.pixels)
+        return cls(
+            record.type,
+            listed(record.extents),
+            listed(record.strides),
+            () if record.columns else listed(record.box),
+            listed(record.steps),
+            record.swizzle_name,
+            maps.INTERLEAVES[record.interleave],
+            L2_PROMOTIONS[record.promotion],
+            maps.FILLS[record.fill],
+            window if record.columns else None,
+        )

@@ -1,0 +1,99 @@
+"""`pyptx_sim.TensorMap`: to 128 bytes and back."""
+
+from __future__ import annotations
+
+import random
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pyptx_sim
+from pyptx_arch_hopper.sim.tensor_map import TensorMap
+from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS, Im2col
+from pyptx_ir.plugins.rows import TensorMap as Row
+from pyptx_sim.errors import LaunchError
+
+TYPES = {"u8": 1, "u16": 2, "s32": 4, "s64": 8, "f16": 2, "f32": 4, "f64": 8, "bf16": 2}
+BASE = TensorMap("bf16", (300, 128), (256, 2), (64, 64), (1, 1), "128B")
+
+
+def drawn(seed: int) -> TensorMap:
+    """Return a random sound map of tiled mode."""
+    draw = random.Random(seed)
+    rank, dtype = draw.randint(1, 5), draw.choice(list(TYPES))
+    size = TYPES[dtype]
+    inner = draw.choice([16, 32, 64, 128]) // size
+    shape = (*(draw.randint(1, 1 << 20) for _ in range(rank - 1)), draw.randint(1, 1 << 20))
+    strides = (*(16 * draw.randrange(1 << 36) for _ in range(rank - 1)), size)
+    box = (*(draw.randint(1, 256) for _ in range(rank - 1)), inner)
+    steps = (*(draw.randint(1, 8) for _ in range(rank - 1)), 1)
+    fill = draw.choice(FILLS) if dtype[0] not in "us" else "zeros"
+    swizzle = draw.choice(["none", f"{inner * size}B"]) if inner * size > 16 else "none"
+    return TensorMap(dtype, shape, strides, box, steps, swizzle, "none", draw.choice(L2_PROMOTIONS), fill)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_map_is_decoded_from_its_bytes(seed: int) -> None:
+    described, address = drawn(seed), 16 * random.Random(seed).randrange(1 << 43)
+    data = described.encode(address)
+    assert len(data) == 128
+    assert TensorMap.decode(data) == (described, address)
+
+
+def test_a_map_for_im2col_is_decoded_from_its_bytes() -> None:
+    described = TensorMap("f16", (4, 30, 40, 64), (153600, 5120, 128, 2), (), (1, 2, 1, 1), "128B")
+    described = replace(described, im2col=Im2col((-1, -2), (-3, 4), 64, 100), fill="nan")
+    assert TensorMap.decode(described.encode(1 << 20)) == (described, 1 << 20)
+
+
+def test_the_bytes_are_what_a_device_reads() -> None:
+    """By the manual's `tensormap.replace` and what ptxas makes of it: the address in front, extents less one."""
+    data = BASE.encode(0x7E0012345600)
+    assert struct.unpack_from("<Q", data) == (0x7E0012345600,)
+    assert struct.unpack_from("<2I", data, 0x20) == (127, 299)
+    assert struct.unpack_from("<I", data, 0x0C) == (256 // 16,)
+    assert (data[0x37], data[0x38]) == (63, 63)
+    modes = struct.unpack_from("<I", data, 8)[0]
+    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # rank less one, bf16, 128B
+    assert not any(data[64:])
+
+
+def test_bits_of_the_drivers_own_are_no_matter() -> None:
+    data = bytearray(BASE.encode(64))
+    data[8] |= 2
+    assert TensorMap.decode(bytes(data)) == (BASE, 64)
+
+
+@pytest.mark.parametrize("data", [bytes(128), bytes(127), b"\1" * 128, replace(BASE).encode(0)[:-1] + b"x"])
+def test_what_is_no_map_is_not_decoded(data: bytes) -> None:
+    with pytest.raises(LaunchError, match=r"no (tensor map|valid)"):
+        TensorMap.decode(data)
+
+
+def test_a_map_of_an_array_has_its_shape_and_type() -> None:
+    array = np.zeros((300, 128), np.uint16)
+    assert TensorMap.of(array, (64, 64), dtype="bf16", swizzle="128B") == BASE
+    memory = pyptx_sim.Memory()
+    assert TensorMap.of(memory.put(array), (64, 64), dtype="bf16", swizzle="128B") == BASE
+    turned = np.zeros((6, 8, 40), np.float32).transpose(1, 0, 2)  # it lies densely where kernels see it
+    described = TensorMap.of(turned, (1, 2, 4), element_strides=(2, 1, 1), fill="nan", l2_promotion="64B")
+    assert described == TensorMap("f32", (8, 6, 40), (960, 160, 4), (1, 2, 4), (2, 1, 1), "none", "none", "64B", "nan")
+
+
+def test_what_no_map_has_is_an_error() -> None:
+    array = np.zeros((300, 128), np.uint16)
+    with pytest.raises(LaunchError, match="same dimensions"):
+        TensorMap.of(array, (64,))
+    for wrong, dtype in ((array, "f32"), (array, "f16x2"), (np.zeros((8, 8), np.complex64), None)):
+        with pytest.raises(LaunchError, match="no tensor map has elements"):
+            TensorMap.of(wrong, (8, 8), dtype=dtype)
+
+
+def test_the_simulator_offers_it_by_name() -> None:
+    assert vars(pyptx_sim).get("TensorMap") is None
+    assert pyptx_sim.TensorMap is TensorMap  # type: ignore[attr-defined]  # a plugin brings it
+    assert issubclass(TensorMap, Row)
+    with pytest.raises(AttributeError, match="no attribute 'TextureMap'"):
+        _ = pyptx_sim.TextureMap  # type: ignore[attr-defined]  # what the test is about
