@@ -5,15 +5,20 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import pyptx_sim
 from pyptx_arch_hopper.sim.tensor_map import TensorMap
+from pyptx_ir.commands import main
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS, Im2col
 from pyptx_ir.plugins.rows import TensorMap as Row
 from pyptx_sim.errors import LaunchError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TYPES = {"u8": 1, "u16": 2, "s32": 4, "s64": 8, "f16": 2, "f32": 4, "f64": 8, "bf16": 2}
 BASE = TensorMap("bf16", (300, 128), (256, 2), (64, 64), (1, 1), "128B")
@@ -97,3 +102,63 @@ def test_the_simulator_offers_it_by_name() -> None:
     assert issubclass(TensorMap, Row)
     with pytest.raises(AttributeError, match="no attribute 'TextureMap'"):
         _ = pyptx_sim.TextureMap  # type: ignore[attr-defined]  # what the test is about
+
+
+COPY = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .align 64 .b8 m[128], .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<6>;
+    .shared .align 128 .b8 tile[256];
+    .shared .align 8 .b64 bar;
+    mov.u32 %r1, %tid.x; mov.u32 %r2, tile; mov.u32 %r3, bar; mov.b64 %rd1, m; cvta.param.u64 %rd1, %rd1;
+    setp.ne.u32 %p, %r1, 0;
+    @%p bra WAIT;
+    mbarrier.init.shared.b64 [%r3], 1;
+    fence.mbarrier_init.release.cluster;
+    fence.proxy.async.shared::cta;
+    mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 256;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1, {4, 2}], [%r3];
+WAIT:
+    bar.sync 0;
+AGAIN:
+    mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0;
+    @!%p bra AGAIN;
+    mad.lo.u32 %r4, %r1, 4, %r2; ld.shared.u32 %r5, [%r4];
+    ld.param.u64 %rd2, [out]; mad.wide.u32 %rd3, %r1, 4, %rd2; st.global.u32 [%rd3], %r5;
+    ret;
+}
+"""
+
+
+def test_a_shell_passes_an_array_by_a_map(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(COPY)
+    given = ["u32[16,32]=arange@TensorMap(box=8x8)", "u32[64]"]
+    words = [word for spec in given for word in ("--arg", spec)]
+    saved = tmp_path / "out.npy"
+    assert main(["sim", str(tmp_path / "k.ptx"), "--block", "64", *words, "--save", f"out={saved}"]) == 0
+    assert np.load(saved).reshape(8, 8).tolist() == np.arange(512).reshape(16, 32)[2:10, 4:12].tolist()
+
+
+def test_a_structure_holds_a_map_made_before_the_launch() -> None:
+    """As CUTLASS passes them: pointers, numbers and maps in one parameter."""
+    text = COPY.replace("m[128], .param .u64 out", "p[256]").replace("mov.b64 %rd1, m", "mov.b64 %rd1, p")
+    text = text.replace("cvta.param.u64 %rd1, %rd1;", "cvta.param.u64 %rd1, %rd1; add.u64 %rd1, %rd1, 64;")
+    text = text.replace("[out]", "[p+192]")
+    x, out = np.arange(512, dtype=np.uint32).reshape(16, 32), np.zeros(64, np.uint32)
+    described = TensorMap.of(x, (8, 8))
+    memory = pyptx_sim.Memory()
+    encoded = bytes(56) + described.encode(memory.put(x).address)
+    for given in (
+        (np.int32(5), pyptx_sim.Mapped(x, described), out),
+        {"count": np.int32(5), "map": pyptx_sim.Mapped(memory.put(x), described), "out": memory.put(out)},
+        (np.int64(5), encoded, out, bytes(56)),
+    ):
+        out[:] = 0
+        result = pyptx_sim.run(text, grid=1, block=64, args=[given], memory=memory)
+        assert result.findings == ()
+        assert out.reshape(8, 8).tolist() == x[2:10, 4:12].tolist()

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, SimulatorExtension
+    from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, Runtime, SimulatorExtension
     from pyptx_ir.plugins.semantics import Semantics
 
 
@@ -49,11 +49,25 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 
 @hookimpl
+def pyptx_commands() -> Sequence[Command]:
+    """Return the command that launches PTX here."""
+    from pyptx_ir.plugins.rows import Command
+
+    return (Command("sim", "launch PTX on the simulator, and print what is found", _sim),)
+
+
+@hookimpl
 def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     """Return what `pyptx doctor` says of the simulator."""
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("simulator", _check),)
+
+
+def _sim(argv: Sequence[str]) -> int:
+    from pyptx_sim.command import run
+
+    return run(argv)
 
 
 def _check() -> Sequence[Diagnosis]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,3 +37,11 @@ class Result:
     def clean(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
+
+    def __str__(self) -> str:
+        """Spell out what the kernel printed, each finding, and how many there are of what in how large a run."""
+        counts = Counter(finding.severity for finding in self.findings)
+        found = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts.items())
+        counted = self.statistics
+        size = f"{counted.instructions} instructions of {counted.warps} warps in {counted.ctas} blocks"
+        return self.printed + "\n\n".join([*map(str, self.findings), f"{found or 'nothing found'}: {size}"])

@@ -14,7 +14,14 @@ from pyptx_ir.plugins.rows import TensorMap as Row
 from pyptx_sim.extension import VERSION, Descriptor, Extension
 
 DESCRIPTORS: Final = (
-    Descriptor(name="tensor map", described=Row, encode=maps.encode, alignment=maps.ALIGNMENT, offered=TensorMap),
+    Descriptor(
+        name="tensor map",
+        described=Row,
+        encode=maps.encode,
+        alignment=maps.ALIGNMENT,
+        offered=TensorMap,
+        example="TensorMap(box=16x32,swizzle=128B)",
+    ),
 )
 STEPS: Final = tuple(
     step

@@ -18,7 +18,8 @@ class Descriptor:
     `described` is the class of what says how the array is described; `encode(it, address)` returns the bytes, for an
     array at an address of global memory, as threads use it, and raises LaunchError for what cannot be described so.
     `alignment`, in bytes, is what a parameter with such an object by value needs. `offered`, a subclass of `described`
-    or that itself, is what users find in `pyptx_sim` by its name.
+    or that itself, is what users find in `pyptx_sim` by its name; its class method `of(array, *, dtype, …)` describes
+    an array that lies densely. `example` is a call of that, as `pyptx sim` takes it behind an array.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Descriptor:
     encode: Callable[[Any, int], bytes]
     alignment: int
     offered: type | None = None
+    example: str = ""

@@ -83,6 +83,11 @@ def offered(name: str) -> type | None:
     return next((each for each in classes if each is not None and each.__name__ == name), None)
 
 
+def examples() -> tuple[str, ...]:
+    """Return how descriptors are written behind an array in a shell."""
+    return tuple(row.example for row in _descriptors().values() if row.example)
+
+
 def _descriptors() -> Mapping[str, Descriptor]:
     return _unique("descriptor", lambda extension: {row.name: row for row in extension.descriptors})
 

@@ -1,0 +1,161 @@
+"""`pyptx sim`: launch an entry of a PTX file on the simulator, and print what is found."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.source import decode
+from pyptx_sim import specifications
+from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
+from pyptx_sim.extension import examples
+from pyptx_sim.launch import Launch
+from pyptx_sim.program.lowering import lower
+from pyptx_sim.simulator import STEP_LIMIT
+from pyptx_sim.simulator import run as simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.program import Program
+
+USAGE_ERROR = 2
+_EXAMPLES = """
+examples:
+  pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
+  pyptx sim add.ptx … --save 2=sum.npy            write the third argument to a file; - prints it
+  pyptx sim gemm.ptx --block 128 --shared 65536 --late --checks global-race,shared-race …
+  pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
+
+Exit status: 0, 1 where errors were found, 2 for a command or a launch that is wrong.
+"""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Launch, print findings and what was counted, save arrays; return the exit status."""
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    try:
+        return _launched(options)
+    except (KernelTrap, StepLimitExceeded) as stopped:
+        sys.stderr.write(f"{stopped}\n")
+        return 1
+    except (OSError, ValueError, PyptxError) as error:
+        sys.stderr.write(f"pyptx sim: {error}\n")
+        return USAGE_ERROR
+
+
+def _launched(options: argparse.Namespace) -> int:
+    module = _module(options.file)
+    program = lower(module, options.entry)
+    names = [place.name for place in program.parameters]
+    given = specifications.arguments(options.arg, names)
+    saved = [_saved(each, given.arrays, names) for each in options.save]
+    launch = Launch(
+        entry=program.entry.name,
+        grid=options.grid,
+        block=options.block or _required_block(program),
+        cluster=options.cluster,
+        shared_bytes=options.shared,
+        args=given.values,
+        names=given.names,
+    )
+    result = simulate(
+        module,
+        launch,
+        seed=options.seed,
+        late=options.late,
+        checks=options.checks,
+        numerics=options.numerics,
+        step_limit=options.steps,
+        trace=options.trace,
+    )
+    for array, path in saved:
+        _save(array, path)
+    sys.stdout.write(f"{result}\n")
+    return 1 if any(finding.severity == "error" for finding in result.findings) else 0
+
+
+def _module(name: str) -> Module:
+    from pyptx_ir.toolchain import extract, is_image
+
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    return parse(decode(extract(data) if is_image(data) else data))
+
+
+def _required_block(program: Program) -> tuple[int, ...]:
+    if program.required_block is None:
+        raise LaunchError(f"{program.entry.name} does not say how large its blocks are", hint="pass --block X,Y,Z")
+    return program.required_block
+
+
+def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
+    """Return an array and where it is saved; NAME may be the number of an argument, too."""
+    name, _, path = text.partition("=")
+    name = names[int(name)] if name.isdecimal() and int(name) < len(names) else name
+    if name not in arrays or not path:
+        raise LaunchError(
+            f"--save {text}: no array is called {name}", hint=f"the arrays: {', '.join(arrays) or 'none'}"
+        )
+    return arrays[name], path
+
+
+def _save(array: Array, path: str) -> None:
+    if path == "-":
+        sys.stdout.write(f"{array}\n")
+    else:
+        np.save(path, array)
+
+
+def _extent(text: str) -> tuple[int, ...]:
+    return tuple(int(count) for count in text.replace("x", ",").split(","))
+
+
+def _checks(text: str) -> str | list[str]:
+    return text if text in {"all", "none"} else text.split(",")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx sim",
+        description="Launch an entry of a PTX file on the simulator, and print what is found.",
+        epilog=f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a PTX file, cubin, fat binary or object file; - reads standard input")
+    add("--entry", metavar="NAME", help="which entry, where there are several")
+    add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="blocks of the grid (1)")
+    add("--block", type=_extent, metavar="X,Y,Z", help="threads of a block; by default, those of .reqntid")
+    add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="blocks of a cluster")
+    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block (0)")
+    add("--arg", action="append", default=[], metavar="SPEC", help="the next argument")
+    add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; - prints it")
+    add("--seed", type=int, default=0, metavar="N", help="the schedule: 0 is a fixed order, any other a random one")
+    add("--late", action="store_true", help="let asynchronous work complete as late as the rules allow")
+    add("--checks", type=_checks, default="all", metavar="RULE,…", help="all, none, or names of rules (all)")
+    add("--numerics", choices=("fast", "exact"), default="fast", help="how products of matrices are summed up (fast)")
+    add(
+        "--steps",
+        type=int,
+        default=STEP_LIMIT,
+        metavar="N",
+        help="after how many basic blocks a kernel counts as endless",
+    )
+    add("--trace", metavar="FILE", help="write a timeline: .json for Perfetto, .svg for a drawing")
+    return parser
+
+
+def _how_arguments_are_written() -> str:
+    descriptors = [f"    f32[64,32]=zeros@{example}" for example in examples()]
+    return "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors here:", *descriptors])

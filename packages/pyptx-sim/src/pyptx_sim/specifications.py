@@ -1,0 +1,185 @@
+"""How arguments are written in a shell: `pyptx sim --arg` takes them.
+
+    f32[64,32]=random      an array: zeros, ones, arange, random, empty (nothing has written it), a number, or a file
+    x.npy                  an array as NumPy has saved it; any other file is its bytes
+    42  1.5  0x10          a number, of the parameter's type
+    s32=42                 a number of its own type, as members of structures need it
+    (f32[8]=zeros, s32=8)  a structure, laid out as in C
+    f32[64,32]=zeros@CLASS(key=value,…)
+                           an array passed by a descriptor of it, of a class that a plugin offers
+    x:f32[8]               any of them, called x
+
+Random arrays are the same in every run: normally distributed, or integers from 0 to 99.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from pyptx_ir.element_types import BY_NAME
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.extension import offered
+from pyptx_sim.literals import parse_literal
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.numerics.minifloats import MINIFLOATS, encode
+from pyptx_sim.values import Mapped, Uninitialised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.element_types import ElementType
+    from pyptx_sim.operation import Array
+    from pyptx_sim.values import Argument
+
+_NAMED = re.compile(r"([A-Za-z_]\w*):(?!\\)(.+)", re.DOTALL)
+_ARRAY = re.compile(r"(\w+)\[([\d,x ]+)\](?:=([^@]+))?(?:@(\w+)\((.*)\))?")
+_TYPED = re.compile(r"(\w+)=(.+)")
+_NUMBER = re.compile(r"-?(0[xXbB][\da-fA-F]+|\d[\d.]*([eE][-+]?\d+)?)")
+_SEPARATORS = re.compile(r"[,x]")
+_HINT: Final = "f32[64,32]=random, x.npy, 42, s32=42, (f32[8]=zeros, s32=8); `pyptx sim --help` shows all"
+
+
+@dataclass(slots=True)
+class Arguments:
+    """What was written: `values` in order with their names, and the arrays among them and inside them by name."""
+
+    values: list[Argument] = field(default_factory=list["Argument"])
+    names: list[str] = field(default_factory=list[str])
+    arrays: dict[str, Array] = field(default_factory=dict[str, "Array"])
+
+
+def arguments(texts: list[str], names: list[str]) -> Arguments:
+    """Return the arguments of parameters that are called `names`; LaunchError for what is no argument."""
+    found, random = Arguments(), np.random.default_rng(0)
+    for number, text in enumerate(texts):
+        reader = _Reader(random, found.arrays)
+        name, said = _named(text.strip(), names[number] if number < len(names) else str(number))
+        found.values.append(reader.value(said, name))
+        found.names.append(name)
+    return found
+
+
+def _named(text: str, name: str) -> tuple[str, str]:
+    """Return what an argument is called, and the rest of it."""
+    named = _NAMED.fullmatch(text)
+    return (name, text) if named is None or Path(text).exists() else (named[1], named[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    random: np.random.Generator
+    arrays: dict[str, Array]
+
+    def value(self, text: str, name: str, *, member: bool = False) -> Argument:
+        if text.startswith("(") and text.endswith(")"):
+            parts = [_named(part, f"{name}.{number}") for number, part in enumerate(_split(text[1:-1]))]
+            return {called: self.value(part, called, member=True) for called, part in parts}
+        array = _ARRAY.fullmatch(text)
+        if array is not None:
+            return self._array(name, *array.groups())
+        if _NUMBER.fullmatch(text) and not member:
+            return parse_literal(text)
+        typed = _TYPED.fullmatch(text)
+        if typed is not None and typed[1] in BY_NAME:
+            return cast("np.generic", _elements(BY_NAME[typed[1]], np.array(_number(typed[2])))[()])
+        return self._file(Path(text), name)
+
+    def _file(self, path: Path, name: str) -> Argument:
+        if not path.is_file():
+            raise LaunchError(f"{path} is no argument, and no file either", hint=_HINT)
+        if path.suffix != ".npy":
+            return path.read_bytes()
+        self.arrays[name] = array = cast("Array", np.load(path))
+        return array
+
+    def _array(self, name: str, kind: str, shape: str, filling: str | None, described: str | None, by: str) -> Argument:
+        if kind not in BY_NAME:
+            raise LaunchError(f"no array has elements of {kind}", hint=f"one of {', '.join(BY_NAME)}")
+        extents = tuple(int(extent) for extent in _SEPARATORS.split(shape.replace(" ", "")) if extent)
+        filling = filling or "empty"
+        array = self.arrays[name] = self._filled(BY_NAME[kind], extents, filling.strip())
+        if described is not None:
+            return Mapped(array, _descriptor(described, by, array, kind), fresh=filling == "empty")
+        return Uninitialised(array) if filling == "empty" else array
+
+    def _filled(self, row: ElementType, shape: tuple[int, ...], filling: str) -> Array:
+        ways: dict[str, Callable[[], Array]] = {
+            "zeros": lambda: np.zeros(shape),
+            "empty": lambda: np.zeros(shape),
+            "ones": lambda: np.ones(shape),
+            "arange": lambda: np.arange(np.prod(shape, dtype=int)).reshape(shape),
+            "random": lambda: self._random(row, shape),
+        }
+        if filling in ways:
+            return _elements(row, ways[filling]())
+        if _NUMBER.fullmatch(filling):
+            return _elements(row, np.full(shape, parse_literal(filling)))
+        path = Path(filling)
+        if not path.is_file():
+            raise LaunchError(f"nothing fills an array with {filling!r}", hint=f"{', '.join(ways)}, a number or a file")
+        loaded = cast("Array", np.load(path)) if path.suffix == ".npy" else np.fromfile(path, _dtype(row))
+        return np.ascontiguousarray(loaded.view(_dtype(row)) if loaded.dtype.kind == "V" else loaded).reshape(shape)
+
+    def _random(self, row: ElementType, shape: tuple[int, ...]) -> Array:
+        floats = row.kind == "float"
+        return self.random.standard_normal(shape) if floats else self.random.integers(0, 100, shape)
+
+
+def _dtype(row: ElementType) -> np.dtype[Any]:
+    """Return what elements are stored as: NumPy's type, or the bits of those that it lacks."""
+    return np.dtype(row.array if hasattr(np, row.array) else f"u{row.bytes}")
+
+
+def _elements(row: ElementType, values: Array) -> Array:
+    """Return numbers as elements of a type, rounded to the nearest."""
+    if row.name == "bf16":
+        return HALVES["bf16"].narrow(values.astype(np.float64))
+    if row.name in MINIFLOATS:
+        return encode(values.astype(np.float32), MINIFLOATS[row.name])
+    if not hasattr(np, row.array):
+        raise LaunchError(
+            f"nothing makes elements of .{row.name} from numbers", hint="give their bits, as an array of u8"
+        )
+    return values.astype(_dtype(row))
+
+
+def _number(text: str) -> int | float:
+    if not _NUMBER.fullmatch(text):
+        raise LaunchError(f"{text!r} is no number", hint=_HINT)
+    return parse_literal(text)
+
+
+def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
+    """Return a descriptor of an array, made by its class's `of`."""
+    described: Any = offered(kind)
+    if described is None:
+        raise LaunchError(f"no plugin has a descriptor {kind}", hint="install the package of the architecture")
+    keywords = dict(part.strip().partition("=")[::2] for part in said.split(",") if part.strip())
+    try:
+        return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, each in keywords.items()}))
+    except TypeError as error:
+        raise LaunchError(f"{kind}({said}): {error}", hint="its keywords are those of the class's `of`") from error
+
+
+def _word(text: str) -> str | int | tuple[int, ...]:
+    """Return a value of a descriptor: sizes (64x64), a number, or a word."""
+    if re.fullmatch(r"\d+(x\d+)+", text):
+        return tuple(int(size) for size in text.split("x"))
+    return int(text) if text.isdecimal() else text
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield what commas outside all brackets separate."""
+    depth, start = 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and not depth:
+            yield text[start:at].strip()
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:].strip()

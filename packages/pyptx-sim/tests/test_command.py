@@ -1,0 +1,135 @@
+"""`pyptx sim`: launches of PTX files from a shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pyptx_ir.commands import main
+from pyptx_sim.numerics.formats import widen_bf16
+from pyptx_sim.specifications import arguments
+
+from .ptx_text import module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARAMETERS = ".param .u64 out, .param .u64 x, .param .u32 n"
+ADD = (
+    "ld.param.u64 %rd2, [x]; ld.param.u32 %r1, [n]; mad.wide.u32 %rd2, %r0, 4, %rd2;\n"
+    "ld.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, %r1; st.global.u32 [%rd1], %r2;"
+)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> str:
+    path = tmp_path / "add.ptx"
+    path.write_text(module(ADD, PARAMETERS))
+    return str(path)
+
+
+def words(*specs: str, block: int = 32) -> list[str]:
+    return ["--block", str(block), *(word for spec in specs for word in ("--arg", spec))]
+
+
+def test_a_launch_writes_its_arrays_and_says_what_it_counted(
+    kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "sum.npy"
+    given = words("u32[32]", "u32[32]=arange", "0x10")
+    assert main(["sim", kernel, *given, "--save", f"out={saved}", "--seed", "3", "--late"]) == 0
+    assert np.load(saved).tolist() == list(range(16, 48))
+    assert capsys.readouterr().out == "nothing found: 10 instructions of 1 warps in 1 blocks\n"
+    np.save(tmp_path / "x.npy", np.full(32, 5, np.uint32))
+    given = words("u32[32]", str(tmp_path / "x.npy"), "1")
+    assert main(["sim", kernel, *given, "--save", "0=-"]) == 0
+    assert "[6 6 6" in capsys.readouterr().out
+
+
+def test_findings_are_printed_and_are_the_status(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", kernel, *words("u32[32]", "input:u32[31]=zeros", "1")]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("out-of-bounds: 4 bytes of global memory read by thread (31, 0, 0) of CTA (0, 0, 0)")
+    assert "argument 1 'input' (124 bytes)" in told
+    assert told.endswith("1 error: 10 instructions of 1 warps in 1 blocks\n")
+    assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1")]) == 1
+    assert "uninitialised-memory" in capsys.readouterr().out
+    assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1"), "--checks", "global-race,out-of-bounds"]) == 0
+
+
+def test_an_entry_says_how_large_its_blocks_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(module("st.global.u32 [%rd1], %r0;").replace("{\n", ".reqntid 8\n{\n", 1))
+    assert main(["sim", str(path), "--arg", "u32[8]", "--save", "out=-"]) == 0
+    assert "[0 1 2 3 4 5 6 7]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--arg", "1"], "pass --block"),
+        (words("1"), "takes 3 arguments, not 1"),
+        (words("u32[32]", "nowhere.npy", "1"), "nowhere.npy is no argument, and no file either"),
+        (words("u32[32]", "u33[2]", "1"), "no array has elements of u33"),
+        (words("u32[32]", "u32[2]=many", "1"), "nothing fills an array with 'many'"),
+        (words("u32[32]", "u32[2]", "s32=q"), "'q' is no number"),
+        (words("u32[32]", "f32[2]=zeros@Nothing(a=1)", "1"), "no plugin has a descriptor Nothing"),
+        ([*words("u32[32]", "u32[2]", "1"), "--save", "y=y.npy"], "no array is called y"),
+        ([*words("u32[32]", "u32[2]", "1"), "--checks", "everything"], "no check named everything"),
+        (["--entry", "nobody"], "nobody"),
+        (["--grid", "one"], "--grid"),
+        (["--colour"], "--colour"),
+    ],
+)
+def test_a_launch_that_is_wrong_says_why(
+    kernel: str, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", kernel, *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_ptx_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.ptx").write_text("int main() {}")
+    assert main(["sim", str(tmp_path / "k.ptx")]) == 2
+    assert main(["sim", str(tmp_path / "nothing.ptx")]) == 2
+    assert capsys.readouterr().err.count("pyptx sim: ") == 2
+
+
+def test_a_trap_is_a_fault_of_the_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.ptx").write_text(module("trap;"))
+    assert main(["sim", str(tmp_path / "k.ptx"), *words("u32[1]")]) == 1
+    assert "trap" in capsys.readouterr().err
+
+
+def test_the_help_shows_how_arguments_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--help"]) == 0
+    told = capsys.readouterr().out
+    for word in ("--save", "f32[64,32]=random", "examples:", "TensorMap(box="):
+        assert word in told
+
+
+def test_arrays_are_filled_as_asked() -> None:
+    given = arguments(
+        ["f32[2,3]=arange", "s32[4]=-7", "e4m3[2]=1.5", "f16[3x2]=ones", "bf16[500]=random"], list("abcde")
+    )
+    arrays = given.arrays
+    assert arrays["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert arrays["b"].tolist() == [-7] * 4
+    assert arrays["c"].tolist() == [0x3C, 0x3C]  # sign 0, exponent 7, mantissa 4 of 8
+    assert (arrays["d"].dtype, arrays["d"].shape) == (np.float16, (3, 2))
+    drawn = widen_bf16(arrays["e"])
+    assert abs(float(drawn.mean())) < 0.2
+    assert 0.8 < float(drawn.std()) < 1.2
+    assert arguments(["bf16[500]=random"], ["e"]).arrays["e"].tobytes() == arrays["e"].tobytes()
+
+
+def test_structures_are_written_in_brackets() -> None:
+    (value,) = arguments(["(x:f32[2,2]=ones, s32=7, (s64=-1, f32=0.5))"], ["p"]).values
+    assert isinstance(value, dict)
+    x, number, inner = value.values()
+    assert list(value) == ["x", "p.1", "p.2"]
+    assert x.shape == (2, 2)
+    assert (number, number.dtype) == (7, np.int32)
+    assert [(each, each.dtype) for each in inner.values()] == [(-1, np.int64), (0.5, np.float32)]
