@@ -14,6 +14,7 @@ Random arrays are the same in every run: normally distributed, or integers from 
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +113,7 @@ class _Reader:
             "zeros": lambda: np.zeros(shape),
             "empty": lambda: np.zeros(shape),
             "ones": lambda: np.ones(shape),
-            "arange": lambda: np.arange(np.prod(shape, dtype=int)).reshape(shape),
+            "arange": lambda: cast("Array", np.arange(math.prod(shape)).reshape(shape)),
             "random": lambda: self._random(row, shape),
         }
         if filling in ways:
@@ -159,9 +160,9 @@ def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
     described: Any = offered(kind)
     if described is None:
         raise LaunchError(f"no plugin has a descriptor {kind}", hint="install the package of the architecture")
-    keywords = dict(part.strip().partition("=")[::2] for part in said.split(",") if part.strip())
+    pairs = [part.strip().partition("=") for part in said.split(",") if part.strip()]
     try:
-        return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, each in keywords.items()}))
+        return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, _, each in pairs}))
     except TypeError as error:
         raise LaunchError(f"{kind}({said}): {error}", hint="its keywords are those of the class's `of`") from error
 
