@@ -263,6 +263,7 @@ OF_ARCHITECTURES = {
     "pyptx_dsl/instructions/instruction_set.pyi": 8,  # words that packages add, by name; the core's prefetch.tensormap
     "pyptx_dsl/reg.py": 2,  # reg.wgmma_frag
     "pyptx_dsl/smem.py": 2,  # smem.wgmma_tile
+    "pyptx_sim/readers/triton.py": 1,  # what Triton makes of a TensorDescriptor, of the plugin's class of that name
 }
 MOST_OF_ARCHITECTURES = 20
 

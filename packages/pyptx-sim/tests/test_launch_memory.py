@@ -132,3 +132,16 @@ def test_a_dry_run_leaves_a_memory_as_it_was() -> None:
     execute(DOUBLE, x, dry=True)
     assert set(x.array.tolist()) == {1}
     assert Uninitialised(x.array).array is x.array
+
+
+@pytest.mark.torch
+def test_tensors_of_torch_are_arrays_too() -> None:
+    import torch
+
+    memory, tensor = Memory(), torch.arange(32, dtype=torch.int32)
+    placed = memory.put(tensor)
+    for given in (tensor, placed, memory.put(tensor)):
+        assert execute(DOUBLE, given, memory=memory).clean
+    assert tensor.tolist() == [8 * number for number in range(32)]
+    halves = torch.ones(32, dtype=torch.bfloat16)
+    assert execute(DOUBLE.replace("u32", "u16").replace("%r1", "%h1"), halves, block=16).clean

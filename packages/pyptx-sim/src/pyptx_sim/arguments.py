@@ -14,14 +14,14 @@ from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
 from pyptx_sim.memory import ALIGNMENT, DeviceArray, Placed
-from pyptx_sim.placing import Placing
+from pyptx_sim.placing import Placing, is_pointer
 from pyptx_sim.program.constants import encode
 from pyptx_sim.program.images import RED_ZONE
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import FIRST_OFFSET
 from pyptx_sim.structures import raw_member
 from pyptx_sim.types import byte_size
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def _placing(program: Program, memory: Memory | None) -> Placing:
 
 def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
     """Return the bytes of a parameter, and give what it points to a place."""
-    if isinstance(value, np.ndarray | DeviceArray | Uninitialised) and raw_member(value) is None:
+    if is_pointer(value) and raw_member(value) is None:
         _check_pointer(place)
         return placing.pointer(value, what, name)
     if isinstance(value, Mapped):

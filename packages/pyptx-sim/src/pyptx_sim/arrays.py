@@ -136,6 +136,11 @@ def storage_of(value: object) -> Array:
     return flat.view(np.uint8)
 
 
+def host_array(value: Array | Tensor) -> Array:
+    """Return an array of NumPy's as it is, and of a torch tensor on the CPU the bytes that it spans."""
+    return storage_of(value) if is_tensor(value) else cast("Array", value)
+
+
 def shares_memory(first: object, second: object) -> bool:
     """Tell whether two arrays span common bytes."""
     return bool(np.may_share_memory(storage_of(first), storage_of(second)))

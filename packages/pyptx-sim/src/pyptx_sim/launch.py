@@ -22,11 +22,12 @@ class Launch:
     that of the entry's `.reqnctapercluster` is taken. `entry` is the entry's name; without one, the module has a
     single one. `shared_bytes` is the dynamic shared memory of a block.
 
-    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
-    scalars. For a structure, a tuple or a dict of its members, which is laid out as in C: arrays for pointers, NumPy
-    scalars, bytes, structures again; or one of ctypes or NumPy, or its bytes. An array wrapped in `Uninitialised`
-    holds nothing to be read before it is written, one in `Mapped` is passed by a descriptor. A `DeviceArray` has its
-    address already; the kernel sees all arrays of its `memory`, which is named where addresses alone are passed.
+    `args` stand for the entry's parameters in order: NumPy arrays and CPU tensors for pointers (changed in place),
+    numbers for scalars. For a structure, a tuple or a dict of its members, which is laid out as in C (arrays for
+    pointers, NumPy scalars, bytes, structures again); or one of ctypes or NumPy, or its bytes. An array wrapped in
+    `Uninitialised` holds nothing to be read before it is written, one in `Mapped` is passed by a descriptor. A
+    `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named where addresses
+    alone are passed.
 
     `cooperative`: all blocks are to be resident at once, so that they may wait for each other
     (`cudaLaunchCooperativeKernel`). `dependent`: blocks may start before the launch in front of it in the stream has

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.arrays import host_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.program.images import RED_ZONE
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from pyptx_ir.plugins.rows import Output
+    from pyptx_sim.arrays import Tensor
     from pyptx_sim.machine.memory.arena import Arena
     from pyptx_sim.operation import Array
 
@@ -102,8 +104,11 @@ class Memory:
         self.placed: list[Placed] = []
         self.end = aligned(module_bytes, ALIGNMENT)
 
-    def put(self, array: Array, name: str | None = None) -> DeviceArray:
-        """Give an array a place, aligned to 256 bytes; `name` is for messages. An array that has one keeps it."""
+    def put(self, array: Array | Tensor, name: str | None = None) -> DeviceArray:
+        """Give an array a place, aligned to 256 bytes; `name` is for messages. An array that has one keeps it.
+
+        Of a tensor of torch on the CPU, its bytes are placed, and changed by launches.
+        """
         return self._place(array, name, None)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str | None = None) -> DeviceArray:
@@ -111,7 +116,8 @@ class Memory:
         array = np.zeros(shape, dtype)
         return self._place(array, name, np.zeros(array.nbytes, np.uint8))
 
-    def _place(self, array: Array, name: str | None, written: NDArray[np.uint8] | None) -> DeviceArray:
+    def _place(self, given: Array | Tensor, name: str | None, written: NDArray[np.uint8] | None) -> DeviceArray:
+        array = host_array(given)
         check_dtype(array, "a kernel")
         placed = find(self.placed, array)
         if placed is None:

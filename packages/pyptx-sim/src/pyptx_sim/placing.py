@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
+from pyptx_sim.arrays import host_array, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import descriptor_of
 from pyptx_sim.machine.memory.buffers import Buffer
@@ -19,6 +20,7 @@ from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
+    from pyptx_sim.arrays import Tensor
     from pyptx_sim.extension import Descriptor
     from pyptx_sim.operation import Array
     from pyptx_sim.values import Argument
@@ -39,11 +41,18 @@ class Placing:
     descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
 
     def array(
-        self, array: Array | DeviceArray, what: str, name: str, *, fresh: bool = False, output: Output | None = None
+        self,
+        given: Array | Tensor | DeviceArray,
+        what: str,
+        name: str,
+        *,
+        fresh: bool = False,
+        output: Output | None = None,
     ) -> int:
         """Return the address of an array; one that is known has its place."""
-        if isinstance(array, DeviceArray):
-            return array.address
+        if isinstance(given, DeviceArray):
+            return given.address
+        array = host_array(given)
         check_dtype(array, name)
         known = find(self.placed, array)
         if known is None:
@@ -86,12 +95,17 @@ class Placing:
         if isinstance(value, tuple | list):
             each_what = [f"{what}[{number}]" for number in range(len(value))]
             return structure([self.member(each, at, at) for each, at in zip(value, each_what, strict=True)])
-        if isinstance(value, np.ndarray | DeviceArray | Uninitialised):
+        if is_pointer(value):
             return Member(self.pointer(value, what, name), _POINTER.size, "pointer")
         return scalar_member(value, what)
 
-    def pointer(self, value: Array | DeviceArray | Uninitialised, what: str, name: str) -> bytes:
+    def pointer(self, value: object, what: str, name: str) -> bytes:
         """Return the bytes of a pointer to an array."""
         if isinstance(value, Uninitialised):
             return _POINTER.pack(self.array(value.array, what, name, fresh=True, output=value.output))
-        return _POINTER.pack(self.array(value, what, name))
+        return _POINTER.pack(self.array(cast("Array | DeviceArray", value), what, name))
+
+
+def is_pointer(value: object) -> bool:
+    """Tell whether a value is passed as a pointer: an array, or a tensor of torch on the CPU."""
+    return isinstance(value, DeviceArray | Uninitialised) or is_cpu_array(value)

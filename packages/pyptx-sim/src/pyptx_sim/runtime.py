@@ -146,10 +146,10 @@ def _prepared(
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
-    tensors = [storage_of(argument) for argument in arguments]
-    fresh = [Uninitialised(storage_of(array), row) for array, row in zip(outputs, rows, strict=True)]
+    tensors, written = [storage_of(argument) for argument in arguments], [storage_of(array) for array in outputs]
+    fresh = [Uninitialised(array, row) for array, row in zip(written, rows, strict=True)]
     values = [_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters]
-    return _Launch(special, outputs, values, [array.nbytes for array in (*tensors, *(each.array for each in fresh))])
+    return _Launch(special, outputs, values, [array.nbytes for array in (*tensors, *written)])
 
 
 def _outputs(

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pyptx_ir.plugins.rows import Output
+    from pyptx_sim.arrays import Tensor
     from pyptx_sim.memory import DeviceArray
     from pyptx_sim.operation import Array
 
 Raw: TypeAlias = "bytes | bytearray | memoryview | ctypes.Structure | ctypes.Union | ctypes.Array[Any] | np.void"
-Value: TypeAlias = (
-    "Mapped | DeviceArray | Array | int | float | bool | np.generic | Raw | Sequence[Argument] | Mapping[str, Argument]"
-)
+Number: TypeAlias = "int | float | bool | np.generic"
+Composed: TypeAlias = "Raw | Sequence[Argument] | Mapping[str, Argument]"
+Value: TypeAlias = "Mapped | DeviceArray | Array | Tensor | Number | Composed"
 Argument: TypeAlias = "Value | Uninitialised"
 
 
@@ -29,7 +30,7 @@ class Uninitialised:
     `output`: it is this output of a kernel, allocated for the call; an element that is never written is a finding too.
     """
 
-    array: Array
+    array: Array | Tensor
     output: Output | None = None
 
 
@@ -40,6 +41,6 @@ class Mapped:
     `fresh`: nothing has written the array yet.
     """
 
-    array: Array | DeviceArray
+    array: Array | Tensor | DeviceArray
     descriptor: object
     fresh: bool = False

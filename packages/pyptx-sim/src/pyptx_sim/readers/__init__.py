@@ -1,0 +1,5 @@
+"""Launches of what compilers of kernels have made, by what they say of it. No compiler is imported."""
+
+from pyptx_sim.readers.triton import from_triton
+
+__all__ = ["from_triton"]

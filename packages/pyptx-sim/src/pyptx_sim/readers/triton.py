@@ -1,0 +1,203 @@
+"""What Triton's compiler says of a kernel, as a launch.
+
+Read of Triton 3.9, which compiles without a GPU: `triton.compile(ASTSource(fn, signature, constexprs), target)`. How it
+launches stands in its `triton/backends/nvidia/driver.py`; what it passes for a tensor descriptor, in
+`triton/backends/driver.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import numpy as np
+
+from pyptx_ir.plugins.rows import SWIZZLES
+from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.nodes import Function
+from pyptx_sim.arrays import argument_of, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.extension import offered
+from pyptx_sim.launch import Launch
+from pyptx_sim.machine.geometry import extent_of
+from pyptx_sim.memory import DeviceArray
+from pyptx_sim.numerics.formats import HALVES
+from pyptx_sim.values import Mapped, Uninitialised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyptx_sim.limits import Count
+    from pyptx_sim.operation import Array
+    from pyptx_sim.values import Argument
+
+# Triton's names of the elements of descriptors.
+_ELEMENTS: Final = {
+    "fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "e4m3", "fp8e5": "e5m2", "i1": "u8",
+    "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64", "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
+}  # fmt: skip
+# Scalars that are passed as the bits of their format.
+_HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
+_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
+_WARP: Final = 32
+
+
+class Compiled(Protocol):
+    """What is read of Triton's `CompiledKernel`."""
+
+    @property
+    def asm(self) -> Mapping[str, Any]:
+        """The text of each stage, `"ptx"` among them."""
+        ...
+
+    @property
+    def metadata(self) -> Any:  # noqa: ANN401 - a named tuple that Triton makes for each kernel
+        """`name`, `num_warps`, `num_ctas`, `shared`, `global_scratch_size` and others."""
+        ...
+
+    @property
+    def src(self) -> Any:  # noqa: ANN401 - an ASTSource
+        """What was compiled; its `signature` maps the names of parameters to their types."""
+        ...
+
+
+def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Launch:
+    """Return the launch of a kernel that Triton has compiled, for `run(compiled.asm["ptx"], launch)`.
+
+    `grid` counts programs. `args` are those of the parameters that are no constants, in order: NumPy arrays, arrays of
+    a `Memory`, tensors of torch on the CPU; numbers; tuples where the kernel takes such. For a tensor descriptor made
+    by the host, an array, described as it lies, or Triton's TensorDescriptor. The parameters that Triton adds (shapes
+    and strides of descriptors, scratch memory) are filled in.
+
+    Raises LaunchError for arguments that do not fit, and for descriptors of im2col mode or of fp4, which are not read.
+    """
+    metadata = compiled.metadata
+    clusters = int(getattr(metadata, "num_ctas", 1))
+    x, y, z = extent_of(grid, "grid")
+    signature = cast("Mapping[str, object]", compiled.src.signature)
+    reader = _Reader(iter(getattr(metadata, "tensordesc_meta", None) or ()))
+    given = list(reader.all(list(signature), tuple(signature.values()), args))
+    hidden = _parameters(compiled.asm["ptx"], metadata.name) - len(given)
+    kinds = ("global_scratch", "profile_scratch")
+    if not 0 <= hidden <= len(kinds):
+        raise LaunchError(
+            f"{metadata.name} has {hidden} parameters behind its {len(given)} arguments, where Triton adds up to two",
+            hint="this version of Triton is not known here; pass all arguments to a Launch",
+        )
+    given += [(kind, _scratch(metadata, kind, x * y * z * clusters)) for kind in kinds[:hidden]]
+    return Launch(
+        entry=metadata.name,
+        grid=(x * clusters, y, z),
+        block=_WARP * metadata.num_warps,
+        cluster=clusters,
+        shared_bytes=metadata.shared,
+        args=[value for _, value in given],
+        names=[name for name, _ in given],
+        cooperative=bool(getattr(metadata, "launch_cooperative_grid", False)),
+        dependent=bool(getattr(metadata, "launch_pdl", False)),
+    )
+
+
+def _parameters(ptx: str, name: str) -> int:
+    entries = (each for each in parse(ptx).body if isinstance(each, Function) and each.name == name)
+    return len(next(entries).parameters or ())
+
+
+def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401 - see Compiled
+    """Return what Triton allocates for all blocks, and does not initialise; a null pointer where that is nothing."""
+    size = blocks * int(getattr(metadata, f"{kind}_size", 0))
+    return Uninitialised(np.zeros(size, np.uint8)) if size else 0
+
+
+class _Reader:
+    """Turns arguments into those of the entry; `descriptors` are what Triton says of each descriptor, in order."""
+
+    def __init__(self, descriptors: Iterator[Mapping[str, Any]]) -> None:
+        self._descriptors = descriptors
+
+    def all(
+        self, names: Sequence[str], types: Sequence[object], args: Sequence[object]
+    ) -> Iterator[tuple[str, Argument]]:
+        """Yield the arguments of the entry with their names."""
+        asked = [(name, kind) for name, kind in zip(names, types, strict=True) if kind != "constexpr"]
+        if len(asked) != len(args):
+            wanted = ", ".join(f"{name}: {kind}" for name, kind in asked) or "none"
+            raise LaunchError(f"{len(args)} arguments, where the kernel takes {len(asked)}", hint=f"it takes {wanted}")
+        for (name, kind), value in zip(asked, args, strict=True):
+            yield from self._one(name, kind, value)
+
+    def _one(self, name: str, kind: object, value: object) -> Iterator[tuple[str, Argument]]:
+        if isinstance(kind, tuple):
+            inner = cast("tuple[object, ...]", kind)
+            names = [f"{name}.{number}" for number in range(len(inner))]
+            yield from self.all(names, inner, cast("Sequence[object]", value))
+        elif str(kind).startswith("tensordesc"):
+            yield from ((name, each) for each in self._described(name, str(kind), value))
+        elif kind in _HALVES:
+            number = np.array([cast("float", value)], np.float64)
+            yield name, HALVES[_HALVES[str(kind)]].narrow(number).tobytes()
+        else:
+            yield name, 0 if value is None else cast("Argument", value)
+
+    def _described(self, name: str, kind: str, value: object) -> Iterator[Argument]:
+        """Yield a descriptor, or the base and all else where Triton makes it on the device; shape and strides again."""
+        base, shape, strides, nan, rounded = _tensor(name, value)
+        said = next(self._descriptors, None)
+        if said is None:
+            yield from (base, *shape, *strides, int(nan), int(rounded))
+        else:
+            yield Mapped(base, _map(name, kind, said, shape, strides, nan=nan, rounded=rounded))
+        yield from shape
+        yield from strides
+
+
+def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, ...], tuple[int, ...], bool, bool]:
+    """Return the base, the shape and the strides, in elements, of a tensor that a descriptor is made of.
+
+    And whether what lies out of bounds is NaN, and f32 is rounded to tf32.
+    """
+    described: Any = value
+    if isinstance(value, DeviceArray) or is_cpu_array(value):
+        array: Any = value.array if isinstance(value, DeviceArray) else value
+        shape = tuple(int(extent) for extent in array.shape)
+        dense = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = argument_of(array).strides if is_tensor(array) else dense
+        return (storage_of(array) if is_tensor(array) else described), shape, strides, False, False
+    if not hasattr(described, "block_shape"):
+        raise LaunchError(
+            f"{name} is {type(value).__name__}, and no tensor", hint="pass an array or a TensorDescriptor"
+        )
+    shape, strides = tuple(map(int, described.shape)), tuple(map(int, described.strides))
+    base = described.base if isinstance(described.base, DeviceArray) else storage_of(described.base)
+    return base, shape, strides, described.padding == "nan", bool(getattr(described, "round_f32_to_tf32", False))
+
+
+def _map(
+    name: str,
+    kind: str,
+    said: Mapping[str, Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    *,
+    nan: bool,
+    rounded: bool,
+) -> object:
+    """Return what Triton's launcher tells the driver of a tensor."""
+    element = _DESCRIPTOR.match(kind)
+    known = offered("TensorMap")
+    if element is None or element[1] not in _ELEMENTS or said.get("is_im2col") or said.get("fp4_padded"):
+        raise LaunchError(f"{name} is a {kind}, which is not read here", hint="pass all arguments to a Launch")
+    if known is None:
+        raise LaunchError(f"nobody makes a {kind}", hint="install the package of the architecture")
+    size = int(said["elem_size"])
+    made: object = known(
+        "tf32" if rounded else _ELEMENTS[element[1]],
+        shape,
+        tuple(size * stride for stride in strides),
+        tuple(said["block_size"]),
+        (1,) * len(shape),
+        SWIZZLES[said["swizzle"]],
+        fill="nan" if nan else "zeros",
+    )
+    return made
