@@ -129,7 +129,7 @@ def test_structures_are_written_in_brackets() -> None:
     (value,) = arguments(["(x:f32[2,2]=ones, s32=7, (s64=-1, f32=0.5))"], ["p"]).values
     assert isinstance(value, dict)
     x, number, inner = value.values()
-    assert list(value) == ["x", "p.1", "p.2"]
+    assert list(value) == ["x", "1", "2"]
     assert x.shape == (2, 2)
     assert (number, number.dtype) == (7, np.int32)
     assert [(each, each.dtype) for each in inner.values()] == [(-1, np.int64), (0.5, np.float32)]

@@ -78,8 +78,7 @@ class _Reader:
 
     def value(self, text: str, name: str, *, member: bool = False) -> Argument:
         if text.startswith("(") and text.endswith(")"):
-            parts = [_named(part, f"{name}.{number}") for number, part in enumerate(_split(text[1:-1]))]
-            return {called: self.value(part, called, member=True) for called, part in parts}
+            return dict(self._members(text[1:-1], name))
         array = _ARRAY.fullmatch(text)
         if array is not None:
             return self._array(name, *array.groups())
@@ -89,6 +88,11 @@ class _Reader:
         if typed is not None and typed[1] in BY_NAME:
             return cast("np.generic", _elements(BY_NAME[typed[1]], np.array(_number(typed[2])))[()])
         return self._file(Path(text), name)
+
+    def _members(self, text: str, name: str) -> Iterator[tuple[str, Argument]]:
+        for number, part in enumerate(_split(text)):
+            called, said = _named(part, "")
+            yield called or str(number), self.value(said, called or f"{name}.{number}", member=True)
 
     def _file(self, path: Path, name: str) -> Argument:
         if not path.is_file():

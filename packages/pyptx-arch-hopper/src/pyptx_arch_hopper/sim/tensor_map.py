@@ -67,10 +67,11 @@ class TensorMap(Row):
 
     @classmethod
     def decode(cls, data: bytes) -> tuple[TensorMap, int]:
-        """Return what 128 bytes say, and the tensor's address: those of `encode`, or of the driver for tiled mode.
+        """Return what 128 bytes say, and the tensor's address.
 
-        The driver's numbers of im2col mode and its promotion to L2 are not read, for nobody says where they lie.
-        LaunchError for what is no sound map.
+        They are those of `encode`, or of a map in tiled mode as devices read it. Numbers of im2col mode and the
+        promotion to L2 are read where `encode` puts them: nobody says where the driver does. LaunchError for what is
+        no sound map.
         """
         record = maps.unpack(bytes(data)) if len(data) == SIZE else None
         if record is None:
