@@ -69,7 +69,7 @@ def test_an_entry_says_how_large_its_blocks_are(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--arg", "1"], "pass --block"),
+        (["--arg", "1"], "does not say how many threads"),
         (words("1"), "takes 3 arguments, not 1"),
         (words("u32[32]", "nowhere.npy", "1"), "nowhere.npy is no argument, and no file either"),
         (words("u32[32]", "u33[2]", "1"), "no array has elements of u33"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import Launch, run
+from pyptx_sim.errors import LaunchError
 from pyptx_sim.launch import LaunchFields
 
 from .ptx_text import module
@@ -39,7 +40,15 @@ def test_fields_beside_a_launch_stand_in_place_of_its_own() -> None:
 
 def test_keywords_are_the_fields_of_a_launch() -> None:
     assert list(LaunchFields.__annotations__) == [field.name for field in fields(Launch)]
-    with pytest.raises(TypeError, match="block"):
-        run(IDS, grid=1)
+    with pytest.raises(TypeError, match="grid"):
+        run(IDS, block=1)
     with pytest.raises(TypeError, match="blocks"):
         run(IDS, grid=1, blocks=1)  # type: ignore[call-arg]  # what the test is about
+
+
+def test_an_entry_says_how_many_threads_its_blocks_have() -> None:
+    out = np.zeros(8, np.uint32)
+    run(IDS.replace("{\n", ".reqntid 8\n{\n", 1), grid=1, args=[out])
+    assert out.tolist() == list(range(8))
+    with pytest.raises(LaunchError, match=r"k does not say how many threads(.|\n)*block="):
+        run(IDS, grid=1, args=[out])

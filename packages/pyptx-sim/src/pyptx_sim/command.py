@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.operation import Array
-    from pyptx_sim.program.program import Program
 
 USAGE_ERROR = 2
 _EXAMPLES = """
@@ -64,7 +63,7 @@ def _launched(options: argparse.Namespace) -> int:
     launch = Launch(
         entry=program.entry.name,
         grid=options.grid,
-        block=options.block or _required_block(program),
+        block=options.block,
         cluster=options.cluster,
         shared_bytes=options.shared,
         args=given.values,
@@ -91,12 +90,6 @@ def _module(name: str) -> Module:
 
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     return parse(decode(extract(data) if is_image(data) else data))
-
-
-def _required_block(program: Program) -> tuple[int, ...]:
-    if program.required_block is None:
-        raise LaunchError(f"{program.entry.name} does not say how large its blocks are", hint="pass --block X,Y,Z")
-    return program.required_block
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Launch:
     """How an entry is launched, and with what: all that a driver is told of it.
 
-    `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `cluster`,
-    that of the entry's `.reqnctapercluster` is taken. `entry` is the entry's name; without one, the module has a
-    single one. `shared_bytes` is the dynamic shared memory of a block.
+    `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `block`, that
+    of the entry's `.reqntid` is taken, without a `cluster` that of its `.reqnctapercluster`. `entry` is the entry's
+    name; without one, the module has a single one. `shared_bytes` is the dynamic shared memory of a block.
 
     `args` stand for the entry's parameters in order: NumPy arrays and CPU tensors for pointers (changed in place),
     numbers for scalars. For a structure, a tuple or a dict of its members, which is laid out as in C (arrays for
@@ -39,7 +39,7 @@ class Launch:
     """
 
     grid: Count
-    block: Count
+    block: Count | None = None
     entry: str | None = None
     cluster: Count = (1, 1, 1)
     shared_bytes: int = 0
@@ -55,7 +55,7 @@ class LaunchFields(TypedDict, total=False):
     """The fields of a `Launch`, as keywords."""
 
     grid: Count
-    block: Count
+    block: Count | None
     entry: str | None
     cluster: Count
     shared_bytes: int

@@ -27,10 +27,10 @@ Count: TypeAlias = "int | Sequence[int]"
 def configuration_of(program: Program, launch: Launch) -> Configuration:
     """Return grid, block and cluster of a launch; LaunchError for what the entry or its target does not allow.
 
-    A launch that names no cluster gets the one that the entry requires. Manual: ".reqnctapercluster".
+    A launch that names no block, or no cluster, gets what the entry requires. Manual: ".reqntid", ".reqnctapercluster".
     """
     _check_attributes(program, launch)
-    grid, block = extent_of(launch.grid, "grid"), extent_of(launch.block, "block")
+    grid, block = extent_of(launch.grid, "grid"), extent_of(_block(program, launch), "block")
     cluster = extent_of(launch.cluster, "cluster")
     required = extent_of(program.required_cluster, "cluster") if program.required_cluster else cluster
     cluster = required if cluster == _ONE else cluster
@@ -41,6 +41,15 @@ def configuration_of(program: Program, launch: Launch) -> Configuration:
     _check_block(program, configuration)
     _check_shared(program, configuration)
     return configuration
+
+
+def _block(program: Program, launch: Launch) -> Count:
+    block = program.required_block if launch.block is None else launch.block
+    if block is None:
+        raise LaunchError(
+            f"{program.entry.name} does not say how many threads its blocks have", hint="launch it with block=…"
+        )
+    return block
 
 
 def _check_attributes(program: Program, launch: Launch) -> None:
