@@ -21,7 +21,7 @@ from tools.shares import full
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import Mapped, Uninitialised, run
 
-from .compiled import attention, blocks, clang, floats, hopper, integers, maps, products
+from .compiled import attention, blocks, clang, cute, floats, hopper, integers, maps, products
 from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ ROWS: tuple[Row, ...] = (
     *products.ROWS,
     *hopper.ROWS,
     *attention.ROWS,
+    *cute.ROWS,
 )
 ONE_OF = full(1, default=5)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
@@ -116,7 +117,16 @@ def fresh(value: Any) -> Any:
         return replace(value, array=value.array.copy())
     if isinstance(value, Fresh):
         return Uninitialised(np.zeros(value.shape, value.dtype))
+    if isinstance(value, tuple):
+        return tuple(map(fresh, value))
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def array_of(value: Any) -> Any:
+    """Return the array of an argument; of a structure, its first member's."""
+    if isinstance(value, tuple):
+        return array_of(value[0])
+    return value.array if isinstance(value, Mapped | Uninitialised) else value
 
 
 def compare(found: Any, expected: Any, *, fast: bool) -> None:
@@ -140,10 +150,7 @@ def test_a_compiled_kernel_computes_what_its_source_says(row: Row, path: Path, e
     result = run(module(path), entry=entry, args=args, checks="all", **launch)
     assert {finding.rule for finding in result.findings} - asked.tolerated == asked.found, result.findings
     for number, expected in asked.expected.items():
-        found = args[number]
-        compare(
-            found.array if isinstance(found, Mapped | Uninitialised) else found, expected, fast=".fast." in path.name
-        )
+        compare(array_of(args[number]), expected, fast=".fast." in path.name)
     assert result.printed == asked.printed
 
 

@@ -131,8 +131,8 @@ def assembly(first: int) -> Problem:
 
 
 def by_value() -> Problem:
-    wide = struct.pack("<i4xd5h6x", -3, 1.25, 1, 2, 3, 4, 5)
-    vector = struct.pack("<4f", 1, 2, 40, 8)
+    wide = (np.int32(-3), F8(1.25), [np.int16(number) for number in range(1, 6)])
+    vector = [F4(number) for number in (1, 2, 40, 8)]
     text = np.array([66], np.int8)
     expected = np.frombuffer(struct.pack("<i4xd5h6x", -3, 41.25, 1, 2, 66, 4, 5), np.uint8)
     known = np.zeros(32, bool)

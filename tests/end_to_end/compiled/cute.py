@@ -1,0 +1,97 @@
+"""What the CuTe DSL makes of vectors and products: tensors are structures of a pointer and what is not known before."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped
+
+from .problem import F4, F8, Array, Fresh, Near, Problem, Row, draws
+
+STAGES = 3
+
+
+def _matrix(array: Array | Fresh) -> tuple[Any, ...]:
+    """Return a matrix of which neither extent nor the distance of its rows was known."""
+    rows, columns = array.shape  # type: ignore[misc]  # a matrix's
+    return array, np.int32(rows), np.int32(columns), np.int64(columns)
+
+
+def add() -> Problem:
+    """Whole numbers, so that it does not matter whether a product is rounded on its own."""
+    random, length = draws(70), 500
+    a, b = (random.integers(-1000, 1000, length).astype(F4) for _ in range(2))
+    vectors = [(each, np.int32(length)) for each in (a, b, Fresh(length, F4))]
+    return Problem((*vectors, length), {2: a + 2 * b}, grid=2, block=256)
+
+
+def totals() -> Problem:
+    """`exp(sum) + rsqrt(sum)` of each row."""
+    x = draws(71).random((3, 16384)).astype(F4) / F4(8192)
+    sums = x.astype(F8).sum(axis=1)
+    expected = np.exp(sums) + 1 / np.sqrt(sums)
+    rows = np.int32(3)
+    return Problem(((x, rows), (Fresh(3, F4), rows)), {1: Near(expected, 1e-5)}, grid=3, block=256, shared_bytes=32)
+
+
+def polynomial(dtype: Any) -> Problem:
+    """`x x + x` of a matrix whose layout is known: no more than a pointer is passed."""
+    x = draws(72).integers(-20, 20, (1024, 1024)).astype(dtype)
+    return Problem(((x,), (Fresh((1024, 1024), dtype),)), {1: x * x + x}, grid=256, block=128)
+
+
+def _factors(m: int, n: int, k: int) -> tuple[Array, Array, Array]:
+    """Return two factors of small whole numbers, with K innermost, and their product, which is exact."""
+    random = draws(73)
+    a, b = (random.integers(-3, 4, (size, k)).astype(np.float16) for size in (m, n))
+    return a, b, (a.astype(F8) @ b.astype(F8).T).astype(np.float16)
+
+
+def ampere() -> Problem:
+    """cp.async, ldmatrix, mma.sync."""
+    a, b, c = _factors(128, 256, 128)
+    args = tuple(_matrix(each) for each in (a, b, Fresh(c.shape, np.float16)))
+    return Problem(args, {2: c}, grid=(1, 2), block=128, shared_bytes=2 * 128 * 40 * 2)
+
+
+def warpgroups(m: int, n: int) -> Problem:
+    """TMA into a ring of three stages, wgmma: a tile of m x n for each block; the first argument is empty.
+
+    A stage waits for four warps to release it. With two warpgroups it is released by eight, which is a fault.
+    """
+    a, b, c = _factors(m, 2 * n, 320)
+    sizes = [tuple(np.int32(extent) for extent in each.shape) for each in (a, b)]
+    maps = [
+        Mapped(each, TensorMap("f16", each.shape, each.strides, (rows, 64), (1, 1), "128B"))
+        for each, rows in ((a, m), (b, n))
+    ]
+    args = (bytes(1), maps[0], sizes[0], maps[1], sizes[1], _matrix(Fresh(c.shape, np.float16)))
+    shared = 1024 + STAGES * (m + n) * 64 * 2
+    faulty = frozenset({"mbarrier-phase", "deadlock"}) if m > 64 else frozenset[str]()
+    expected = {} if faulty else {5: c}
+    return Problem(args, expected, grid=(1, 2), block=2 * m, shared_bytes=shared, found=faulty)
+
+
+ROWS = (
+    Row("vectors", "add_kernel", add),
+    Row("vectors", "totals_kernel", totals),
+    *(
+        Row("vectors", "polynomial_kernel", partial(polynomial, F4), build=f"{target}.polynomial.ptx")
+        for target in ("sm_80", "sm_120a")
+    ),
+    *(
+        Row("vectors", "polynomial_kernel", partial(polynomial, np.float16), build=f"{target}.polynomial-half.ptx")
+        for target in ("sm_90a", "sm_103a")
+    ),
+    *(
+        Row("products", "kernel_cutlass", ampere, build=f"{target}.ampere.ptx")
+        for target in ("sm_80", "sm_90a", "sm_120a")
+    ),
+    Row("products", "kernel_cutlass", partial(warpgroups, 64, 128), build="sm_90a.warpgroup.ptx"),
+    Row("products", "kernel_cutlass", partial(warpgroups, 128, 128), build="sm_90a.warpgroups.ptx"),
+    Row("products", "kernel_cutlass", partial(warpgroups, 128, 256), build="sm_90a.warpgroups-wide.ptx"),
+)
