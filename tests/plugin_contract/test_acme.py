@@ -346,6 +346,40 @@ print(lengthen.ptx(N=32))
     assert (".param .align 8 .b8 X_slice[16]" if slots == "value" else ".param .u64 X_slice") in printed
 
 
+OFFERED = """
+from pathlib import Path
+import numpy as np
+import pyptx_sim
+from pyptx_ir.commands import main
+
+source = Path(__file__).with_name("length.ptx")
+source.write_text('''
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry length(.param .align 8 .b8 s[16], .param .u64 out)
+{
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [s+8]; ld.param.u64 %rd2, [out]; st.global.u64 [%rd2], %rd1;
+    ret;
+}
+''')
+assert main(["sim", "--help"]) == 0
+words = ["--block", "1", "--arg", "f32[10]=zeros@Slice(skipped=8)", "--arg", "u64[1]", "--save", "out=-"]
+assert main(["sim", str(source), *words]) == 0
+x, out = np.zeros(6, np.uint16), np.zeros(1, np.uint64)
+given = [pyptx_sim.Mapped(x, pyptx_sim.Slice.of(x)), out]
+print(pyptx_sim.run(source.read_text(), grid=1, block=1, args=given).clean, out)
+"""
+
+
+def test_its_descriptor_is_offered_by_name_and_in_a_shell(run: Run) -> None:
+    printed = run(OFFERED)
+    assert "f32[64,32]=zeros@Slice(skipped=4)" in printed
+    assert "\n[32]\nnothing found" in printed
+    assert "True [12]" in printed
+
+
 def test_its_descriptor_comes_back_from_a_record_and_is_made_by_a_program_in_c(run: Run) -> None:
     script = """
 from pyptx_dsl.bundles import BundleError, record, restore

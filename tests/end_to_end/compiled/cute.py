@@ -15,9 +15,9 @@ from .problem import F4, F8, Array, Fresh, Near, Problem, Row, draws
 STAGES = 3
 
 
-def _matrix(array: Array | Fresh) -> tuple[Any, ...]:
+def _matrix(array: Any) -> tuple[Any, ...]:
     """Return a matrix of which neither extent nor the distance of its rows was known."""
-    rows, columns = array.shape  # type: ignore[misc]  # a matrix's
+    rows, columns = array.shape
     return array, np.int32(rows), np.int32(columns), np.int64(columns)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.plugins.descriptor_rows import DescriptorCode, DescriptorKind
 
@@ -22,6 +22,12 @@ class Slice:
     """What a descriptor says of an array but for its address."""
 
     length: int
+
+    @classmethod
+    def of(cls, array: Any, *, dtype: str | None = None, skipped: int = 0) -> Slice:
+        """Describe an array, but for some bytes at its end."""
+        del dtype  # a slice is of bytes
+        return cls(getattr(array, "array", array).nbytes - skipped)
 
 
 def _describe(tile: Tile, sizes: Mapping[str, int]) -> Slice:

@@ -16,4 +16,13 @@ def _encode(described: Slice, address: int) -> bytes:
     return struct.pack("<QQ", address, described.length)
 
 
-DESCRIPTORS: Final = (Descriptor(name="slice", described=Slice, encode=_encode, alignment=SLICE.alignment),)
+DESCRIPTORS: Final = (
+    Descriptor(
+        name="slice",
+        described=Slice,
+        encode=_encode,
+        alignment=SLICE.alignment,
+        offered=Slice,
+        example="Slice(skipped=4)",
+    ),
+)
