@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pyptx_sim
-from pyptx_arch_hopper.sim.tensor_map import TensorMap
+from pyptx_arch_hopper import TensorMap
 from pyptx_ir.commands import main
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS, Im2col
 from pyptx_ir.plugins.rows import TensorMap as Row

@@ -1,3 +1,14 @@
-"""Hopper's part of pyptx, a plugin: rows of the instruction table."""
+"""Hopper's part of pyptx, a plugin: rows of instructions, and `TensorMap`, for launches of PTX on the simulator."""
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.front_door import late_names
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.sim.tensor_map import TensorMap
+else:
+    __getattr__, __dir__ = late_names(__name__, {"TensorMap": "sim.tensor_map"})
 
 __tracebackhide__ = True
+
+__all__ = ["TensorMap"]
