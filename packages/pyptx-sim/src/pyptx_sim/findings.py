@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyptx_sim.extension import rules
+from pyptx_sim.program.program import position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.extension import Rule, Severity
+    from pyptx_sim.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Finding:
 
     `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
     innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count`
-    says how many lanes met it. `severity` is its rule's: `error`, `warning` or `note`.
+    says how many lanes met it. `severity` is its rule's: `error`, `warning` or `note`. Of a program that was linked of
+    several modules, `module` and `other_module` say whose lines these are (from 0).
     """
 
     rule: str
@@ -32,12 +35,15 @@ class Finding:
     hint: str | None = None
     count: int = 1
     severity: Severity = "error"
+    module: int | None = None
+    other_module: int | None = None
 
     def __str__(self) -> str:
         """Spell the finding with its positions and hint, one thing a line; what is no error says so."""
         times = f" ({self.count} times)" if self.count > 1 else ""
-        parts = [f"{heading(self.rule, self.severity, self.message)}{times}", *_positions("at", self.line, self.origin)]
-        parts += _positions("and", self.other_line, self.other_origin)
+        parts = [f"{heading(self.rule, self.severity, self.message)}{times}"]
+        parts += _positions("at", self.line, self.module, self.origin)
+        parts += _positions("and", self.other_line, self.other_module, self.other_origin)
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
@@ -48,8 +54,8 @@ def heading(rule: str, severity: Severity, message: str) -> str:
     return f"{rule}: {message}" if severity == "error" else f"{rule} ({severity}): {message}"
 
 
-def _positions(word: str, line: int | None, origin: tuple[Frame, ...]) -> list[str]:
-    parts = [f"  {word} PTX line {line}"] if line is not None else []
+def _positions(word: str, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> list[str]:
+    parts = [f"  {word} PTX {position(line, module)}"] if line is not None else []
     return parts + [f"  {word} {frame.file}:{frame.line}: in {frame.function}" for frame in origin]
 
 
@@ -57,11 +63,10 @@ def _positions(word: str, line: int | None, origin: tuple[Frame, ...]) -> list[s
 class FindingLog:
     """Collects the findings of one run, one for each rule and pair of instructions.
 
-    `line_of` turns a pc into a PTX line, and is asked only when findings are read. Only what breaks one of `rules` is
-    kept.
+    `program` knows the lines, and is asked only when findings are read. Only what breaks one of `rules` is kept.
     """
 
-    line_of: Callable[[int], int | None]
+    program: Program
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[tuple[str, int, int | None], Finding] = field(
@@ -90,17 +95,23 @@ class FindingLog:
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""
-        return self._origin(self.line_of(pc))
+        return self._origin(self.program.line(pc))
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything found so far, in order of first sight, with lines and origins filled in."""
         return tuple(self._located(finding, pc, other) for (_, pc, other), finding in self._found.items())
 
     def _located(self, finding: Finding, pc: int, other_pc: int | None) -> Finding:
-        line = self.line_of(pc)
-        other = None if other_pc is None else self.line_of(other_pc)
+        program = self.program
+        line, other = program.line(pc), None if other_pc is None else program.line(other_pc)
         return replace(
-            finding, line=line, origin=self._origin(line), other_line=other, other_origin=self._origin(other)
+            finding,
+            line=line,
+            origin=self._origin(line),
+            module=program.module(pc),
+            other_line=other,
+            other_origin=self._origin(other),
+            other_module=None if other_pc is None else program.module(other_pc),
         )
 
     def _origin(self, line: int | None) -> tuple[Frame, ...]:

@@ -181,8 +181,8 @@ class RunView(Protocol):
         """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
         ...
 
-    def line(self, pc: int) -> int | None:
-        """Return the PTX line of an instruction."""
+    def position(self, pc: int) -> str:
+        """Return the PTX line of an instruction in words: `line 12`, `line 12 of modules[1]`."""
         ...
 
     def report(

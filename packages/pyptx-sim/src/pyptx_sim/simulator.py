@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
 from pyptx_sim.checks.race.races import RaceChecker
@@ -26,11 +27,10 @@ from pyptx_sim.timeline import Recording
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
-    from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
@@ -46,7 +46,7 @@ STEP_LIMIT = 5_000_000
 
 
 def run(
-    ptx: str | Module,
+    ptx: str | Module | Sequence[str | Module],
     launch: Launch | None = None,
     *,
     checks: Checks = "all",
@@ -62,6 +62,8 @@ def run(
     **fields: Unpack[LaunchFields],
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
+
+    Several modules are linked, as nvlink does: `.extern` functions and variables are what another one defines.
 
     What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
     `shared_bytes`, `args`, `memory`. Fields beside a `launch` stand in place of its own.
@@ -83,7 +85,7 @@ def run(
     """
     check_seed(seed)
     launch = Launch(**fields) if launch is None else replace(launch, **fields)
-    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, launch.entry, any_form=any_form)
+    program = lower(_modules(ptx), launch.entry, any_form=any_form)
     rules = _rules(checks)
     schedule = _schedule(program, rules, seed)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), schedule=schedule)
@@ -91,7 +93,7 @@ def run(
 
     def attempt(warps: int) -> Machine:
         packed = pack_arguments(program, launch, checked=bool(rules))
-        log = FindingLog(program.line, origins or {}, rules)
+        log = FindingLog(program, origins or {}, rules)
         machine = Machine(
             program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps
         )
@@ -180,6 +182,11 @@ def _result(machine: Machine) -> Result:
         waves=-(-launch.ctas // machine.ctas_per_wave),
     )
     return Result(machine.log.findings(), statistics, "".join(machine.printed))
+
+
+def _modules(ptx: str | Module | Sequence[str | Module]) -> tuple[Module, ...]:
+    several = (ptx,) if isinstance(ptx, str | Module) else ptx
+    return tuple(_parsed(each) if isinstance(each, str) else each for each in several)
 
 
 @lru_cache(maxsize=32)

@@ -69,9 +69,9 @@ class View:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)
 
-    def line(self, pc: int) -> int | None:
-        """Return the PTX line of an instruction."""
-        return self._machine.program.line(pc)
+    def position(self, pc: int) -> str:
+        """Return the PTX line of an instruction in words."""
+        return self._machine.program.position(pc)
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1

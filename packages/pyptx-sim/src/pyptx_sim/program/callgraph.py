@@ -4,50 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Alias, Variable
 from pyptx_ir.syntax.operands import CallList, Symbol
 from pyptx_sim.program.params import instructions_of, symbols_of
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Function, Instruction, Module
+    from collections.abc import Mapping
+
+    from pyptx_ir.syntax.nodes import Function, Instruction
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.program.linking import Linked
 
 
 class CallGraph:
-    """The calls between the functions of a module."""
+    """The calls between the functions of a program, by their keys."""
 
-    def __init__(self, module: Module, functions: dict[str, Function]) -> None:
+    def __init__(self, linked: Linked) -> None:
         """Read every call and every use of a function's name."""
-        self._aliases = {node.name: node.aliasee for node in module.body if isinstance(node, Alias)}
-        self._functions = functions
         self._called: dict[str, set[str]] = {}
         self._indirect: set[str] = set()
-        self._taken = self._taken_by_variables(module)
-        for function in functions.values():
-            self._read(function)
+        self._taken = self._taken_by_variables(linked)
+        for function in linked.functions.values():
+            self._read(function.node, linked.keys[function.module])
 
-    def _resolve(self, name: str) -> str | None:
-        name = self._aliases.get(name, name)
-        return name if name in self._functions else None
+    @staticmethod
+    def _taken_by_variables(linked: Linked) -> set[str]:
+        taken: set[str] = set()
+        for module, variable in linked.variables:
+            names = (name for each in variable.declarators for name in symbols_of(each.initializer))
+            taken.update(linked.keys[module][name] for name in names if name in linked.keys[module])
+        return taken
 
-    def _taken_by_variables(self, module: Module) -> set[str]:
-        variables = [node for node in module.body if isinstance(node, Variable)]
-        initializers = [declarator.initializer for node in variables for declarator in node.declarators]
-        names = (self._resolve(name) for initializer in initializers for name in symbols_of(initializer))
-        return {name for name in names if name is not None}
-
-    def _read(self, function: Function) -> None:
+    def _read(self, function: Function, keys: Mapping[str, str]) -> None:
         called = self._called.setdefault(function.name, set())
         if function.body is None:
             return
         for instruction in instructions_of(function.body):
-            names = {self._resolve(name) for operand in instruction.operands for name in symbols_of(operand)}
-            found = {name for name in names if name is not None}
+            names = {name for operand in instruction.operands for name in symbols_of(operand)}
+            found = {keys[name] for name in names if name in keys}
             if instruction.opcode[0] != "call":
                 self._taken |= found
                 continue
             callee = callee_of(instruction)
-            direct = self._resolve(callee.name) if isinstance(callee, Symbol) else None
+            direct = keys.get(callee.name) if isinstance(callee, Symbol) else None
             if direct is not None:
                 called.add(direct)
             else:

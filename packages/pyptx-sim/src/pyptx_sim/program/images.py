@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.operands import Vector
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.constants import Form, encode_initializer
-from pyptx_sim.program.layout import Region, Shape, shape_of
+from pyptx_sim.program.layout import Region, Shape, variable_shape
 from pyptx_sim.program.program import Image
 from pyptx_sim.program.scopes import FunctionBinding, Placement
 from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW, FIRST_OFFSET, GLOBAL_WINDOW, generic_address
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyptx_ir.syntax.nodes import Declarator, Variable
-    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.scopes import Scope
 
 # Unused bytes behind every variable, so that an access past its end meets no other one.
@@ -61,7 +59,7 @@ class ImageBuilder:
         if region is None:
             return  # .tex: textures are bound by the host, which the simulator has none of
         for declarator in variable.declarators:
-            shape = _shape(variable, declarator)
+            shape = variable_shape(variable, declarator)
             placement = region.place(declarator.name, shape)
             scope.bind(declarator.name, placement)
             self._declared.append((placement, shape, declarator, scope))
@@ -84,12 +82,3 @@ class ImageBuilder:
             data[placement.space][placement.offset : end] = image
         places = {space: tuple(p for p, *_ in self._declared if p.space == space) for space in data}
         return Image(bytes(data["global"]), places["global"]), Image(bytes(data["const"]), places["const"])
-
-
-def _shape(variable: Variable, declarator: Declarator) -> Shape:
-    count = _elements(declarator.initializer)
-    return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
-
-
-def _elements(initializer: Operand | None) -> int | None:
-    return len(initializer.elements) if isinstance(initializer, Vector) else None

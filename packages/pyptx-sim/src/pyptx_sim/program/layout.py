@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax.operands import Vector
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.constants import Form, evaluate
 from pyptx_sim.program.scopes import DYNAMIC_OFFSET, Placement
 from pyptx_sim.types import byte_size
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Parameter
+    from pyptx_ir.syntax.nodes import Declarator, Parameter, Variable
     from pyptx_ir.syntax.operands import Operand
 
 
@@ -51,6 +52,13 @@ def shape_of(
         size *= extent
     lanes = int(vector[1:]) if vector is not None else 1
     return Shape(ptx_type, tuple(extents), size, alignment or byte_size(ptx_type) * lanes)
+
+
+def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
+    """Return the shape of one variable of a declaration; an initialiser says how long an open array is."""
+    initializer = declarator.initializer
+    count = len(initializer.elements) if isinstance(initializer, Vector) else None
+    return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
 
 
 def parameter_shape(parameter: Parameter) -> Shape:

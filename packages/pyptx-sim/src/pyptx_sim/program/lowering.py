@@ -1,4 +1,4 @@
-"""Lower one entry of a module, with all that it can reach, to a `Program`."""
+"""Lower one entry of linked modules, with all that it can reach, to a `Program`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Alias, Block, Function, Instruction, Module, Target, Variable
+from pyptx_ir.syntax.nodes import Module, Target
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.literals import parse_literal
@@ -16,13 +16,16 @@ from pyptx_sim.program.flatten import Flattener, Numbers
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder
 from pyptx_sim.program.layout import Region, SharedRegion, aligned, shape_of
-from pyptx_sim.program.params import instructions_of
+from pyptx_sim.program.linking import link
 from pyptx_sim.program.program import FIRST_SLOT, FunctionLayout, Program, SharedLayout
 from pyptx_sim.program.scopes import FunctionBinding, Placement, Scope
 from pyptx_sim.program.windows import FIRST_OFFSET, SHARED_BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_ir.syntax.nodes import Function, Variable
+    from pyptx_sim.program.linking import Linked, LinkedFunction
 
 # Of a multiprocessor, from sm_75 on; a thread has them in steps. (CUDA C++ Programming Guide, "Compute Capabilities".)
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
@@ -31,26 +34,28 @@ _OPEN_STACK = 64 << 10
 
 
 class _Key:
-    """A module as a cache key: compared by identity, since hashing a tree costs a walk over it."""
+    """Modules as a cache key: compared by identity, since hashing a tree costs a walk over it."""
 
-    __slots__ = ("module",)
+    __slots__ = ("modules",)
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    def __init__(self, modules: tuple[Module, ...]) -> None:
+        self.modules = modules
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.module is self.module
+        return isinstance(other, _Key) and tuple(map(id, other.modules)) == tuple(map(id, self.modules))
 
     def __hash__(self) -> int:
-        return id(self.module)
+        return hash(tuple(map(id, self.modules)))
 
 
-def lower(module: Module, entry: str | None = None, *, any_form: bool = False) -> Program:
-    """Lower `entry` of `module` (its only one, if None); cached for the module object. `any_form`: see `Program`.
+def lower(modules: Module | Sequence[Module], entry: str | None = None, *, any_form: bool = False) -> Program:
+    """Lower `entry` of a module, or of several that are linked (their only one, if None). `any_form`: see `Program`.
 
-    Raises ProgramError for a missing or ambiguous entry and for declarations that cannot be placed.
+    Cached for the module objects. Raises ProgramError for a missing or ambiguous entry, for what cannot be linked, and
+    for declarations that cannot be placed.
     """
-    return _lower(_Key(module), entry, any_form=any_form)
+    several = (modules,) if isinstance(modules, Module) else tuple(modules)
+    return _lower(_Key(several), entry, any_form=any_form)
 
 
 @lru_cache(maxsize=64)
@@ -59,34 +64,32 @@ def _lower(key: _Key, entry: str | None, *, any_form: bool) -> Program:
 
 
 @lru_cache(maxsize=64)
-def _calls(key: _Key) -> CallGraph:
-    """Return who calls whom; cached, since every entry of a module asks for the calls of all its functions."""
-    return CallGraph(key.module, _definitions(key.module))
+def _linked(key: _Key) -> tuple[Linked, CallGraph]:
+    """Return what names mean and who calls whom; cached, since every entry of a module asks for all its functions."""
+    linked = link(key.modules)
+    return linked, CallGraph(linked)
 
 
 class _Lowering:
     def __init__(self, key: _Key, entry: str | None, *, any_form: bool) -> None:
-        self._key = key
         self._any_form = any_form
-        self._module = key.module
-        self._functions = _definitions(key.module)
-        self._entry = _pick_entry(self._functions, entry)
-        self._scope = Scope()
+        self._linked, self._graph = _linked(key)
+        self._entry = _pick_entry(self._linked.functions, entry)
+        self._scopes = tuple(Scope() for _ in key.modules)
         self._numbers = Numbers(FIRST_SLOT)
         self._shared = SharedRegion(Region("shared", SHARED_BASE))
         self._images = ImageBuilder()
 
     def program(self) -> Program:
-        graph = _calls(self._key)
-        order = graph.reachable_from(self._entry.name)
+        order = self._graph.reachable_from(self._entry.name)
         self._bind_functions(order)
         self._bind_variables()
-        layouts = self._flatten(graph, order)
+        layouts = self._flatten(order)
         globals_, constants = self._images.images({name: layout.index for name, layout in layouts.items()})
         sites, entry = tuple(self._numbers.sites), layouts[self._entry.name]
         parameters = tuple(binding for binding in entry.parameters if isinstance(binding, Placement))
         return Program(
-            module=self._module,
+            modules=self._linked.modules,
             entry=entry,
             parameters=parameters,
             parameter_bytes=max((place.offset + place.size for place in parameters), default=0),
@@ -98,8 +101,8 @@ class _Lowering:
             globals=globals_,
             constants=constants,
             shared=self._shared_layout(),
-            local_size=self._local_size(graph, layouts),
-            target=_target(self._module),
+            local_size=self._local_size(layouts),
+            target=_target(self._linked.modules[self._linked.functions[entry.name].module]),
             dynamic_stack="alloca" in self._opcodes(),
             required_block=_extent(self._entry, "reqntid"),
             largest_block=_extent(self._entry, "maxntid"),
@@ -112,16 +115,19 @@ class _Lowering:
 
     def _bind_functions(self, order: tuple[str, ...]) -> None:
         reached = set(order)
-        for name in order:
-            self._scope.bind(name, FunctionBinding(name))
-        for node in self._module.body:
-            if isinstance(node, Alias) and node.aliasee in reached:
-                self._scope.bind(node.name, FunctionBinding(node.aliasee))
+        for scope, keys in zip(self._scopes, self._linked.keys, strict=True):
+            for name, key in keys.items():
+                if key in reached:
+                    scope.bind(name, FunctionBinding(key))
 
     def _bind_variables(self) -> None:
-        for node in self._module.body:
-            if isinstance(node, Variable):
-                self._bind_variable(node, self._scope)
+        for module, variable in self._linked.variables:
+            self._bind_variable(variable, self._scopes[module])
+        for scope, imports in zip(self._scopes, self._linked.imports, strict=True):
+            for name, module in imports.items():
+                found = self._scopes[module].own(name)
+                if found is not None:
+                    scope.bind(name, found)
 
     def _bind_variable(self, variable: Variable, scope: Scope) -> None:
         if variable.space.partition("::")[0] != "shared":
@@ -133,13 +139,13 @@ class _Lowering:
                 declarator.name, self._shared.place(declarator.name, shape, dynamic=variable.linking == "extern")
             )
 
-    def _flatten(self, graph: CallGraph, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
-        ordinals = _first_ordinals(self._module)
+    def _flatten(self, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
         layouts: dict[str, FunctionLayout] = {}
         for index, name in enumerate(order):
-            function = self._functions[name]
-            flattener = Flattener(function, self._scope, self._numbers, self._shared, ordinals[id(function)])
-            layouts[name] = _framed(flattener.lower(index), recursive=graph.is_recursive(name))
+            function = self._linked.functions[name]
+            scope = self._scopes[function.module]
+            flattener = Flattener(function.node, scope, self._numbers, self._shared, function.ordinal)
+            layouts[name] = _framed(flattener.lower(index), recursive=self._graph.is_recursive(name))
             for variable, scope in flattener.static_variables:
                 self._bind_variable(variable, scope)
         return layouts
@@ -151,9 +157,9 @@ class _Lowering:
     def _opcodes(self) -> set[str]:
         return {site.instruction.opcode[0] for site in self._numbers.sites}
 
-    def _local_size(self, graph: CallGraph, layouts: dict[str, FunctionLayout]) -> int:
+    def _local_size(self, layouts: dict[str, FunctionLayout]) -> int:
         frames = {name: aligned(layout.frame_size, 16) for name, layout in layouts.items()}
-        deepest = graph.deepest(self._entry.name, frames)
+        deepest = self._graph.deepest(self._entry.name, frames)
         if deepest is None or "alloca" in self._opcodes():
             return _OPEN_STACK + sum(frames.values())
         return aligned(FIRST_OFFSET + deepest, 16) if deepest else FIRST_OFFSET
@@ -164,17 +170,9 @@ def _framed(layout: FunctionLayout, *, recursive: bool) -> FunctionLayout:
     return replace(layout, recursive=True, frame_size=max(layout.frame_size, 16)) if recursive else layout
 
 
-def _definitions(module: Module) -> dict[str, Function]:
-    """Return the functions by name; a definition wins over its declarations."""
-    functions: dict[str, Function] = {}
-    for node in module.body:
-        if isinstance(node, Function) and (node.body is not None or node.name not in functions):
-            functions[node.name] = node
-    return functions
-
-
-def _pick_entry(functions: dict[str, Function], entry: str | None) -> Function:
-    entries = [function for function in functions.values() if function.kind == "entry" and function.body is not None]
+def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> Function:
+    nodes = [function.node for function in functions.values()]
+    entries = [function for function in nodes if function.kind == "entry" and function.body is not None]
     names = ", ".join(function.name for function in entries) or "none"
     if entry is None:
         if len(entries) != 1:
@@ -184,21 +182,6 @@ def _pick_entry(functions: dict[str, Function], entry: str | None) -> Function:
         if function.name == entry:
             return function
     raise ProgramError(f"the module defines no entry named {entry}", hint=f"its entries: {names}")
-
-
-def _first_ordinals(module: Module) -> dict[int, int]:
-    """Map the identity of each function node to the number of its first instruction, in reading order."""
-    ordinals: dict[int, int] = {}
-    count = 0
-    for node in module.body:
-        if isinstance(node, Function):
-            ordinals[id(node)] = count
-            count += sum(1 for _ in _instructions(node.body))
-    return ordinals
-
-
-def _instructions(body: Block | None) -> Iterator[Instruction]:
-    return instructions_of(body) if body is not None else iter(())
 
 
 def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:

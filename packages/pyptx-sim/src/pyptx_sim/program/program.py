@@ -33,7 +33,7 @@ ALL_BYTES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction in its place: `ordinal` counts the module's instructions in reading order (-1: none wrote it).
+    """One instruction in its place: `ordinal` counts the modules' instructions in reading order (-1: none wrote it).
 
     `used_bytes`: which bytes of what it loads matter, bit by bit. Manual: "Pragma Strings: used_bytes_mask".
     """
@@ -106,7 +106,7 @@ _NARROW = frozenset({"cta", "cluster"})
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One entry of a module with all that it can reach, names resolved and variables placed.
+    """One entry of linked modules with all that it can reach, names resolved and variables placed.
 
     `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
     (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
@@ -115,7 +115,7 @@ class Program:
     known. `any_form`: what is a form of no row is read as the form that it comes nearest to.
     """
 
-    module: Module
+    modules: tuple[Module, ...]
     entry: FunctionLayout
     parameters: tuple[Placement, ...]
     parameter_bytes: int
@@ -190,11 +190,19 @@ class Program:
         return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
 
     @cached_property
-    def _lines(self) -> list[int]:
+    def _lines(self) -> list[tuple[int, int]]:
         # A pass over the whole text, so only for messages.
-        source = Source(emit(self.module))
-        spans = (span for node, span in positions(self.module) if isinstance(node, Instruction))
-        return [source.line_column(span.start)[0] for span in spans]
+        found: list[tuple[int, int]] = []
+        for number, module in enumerate(self.modules):
+            source = Source(emit(module))
+            spans = (span for node, span in positions(module) if isinstance(node, Instruction))
+            found += [(number, source.line_column(span.start)[0]) for span in spans]
+        return found
+
+    def _place(self, pc: int) -> tuple[int, int] | None:
+        """Return the module and the line of an instruction."""
+        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
+        return self._lines[ordinal] if ordinal >= 0 else None
 
     def label_block(self, key: int) -> int:
         """Return the index of the block that a label stands in front of."""
@@ -209,8 +217,17 @@ class Program:
 
     def line(self, pc: int) -> int | None:
         """Return the physical PTX line (from 1) of an instruction, None for one that stands on no line."""
-        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
-        return self._lines[ordinal] if ordinal >= 0 else None
+        place = self._place(pc)
+        return None if place is None else place[1]
+
+    def module(self, pc: int) -> int | None:
+        """Return which of several linked modules an instruction stands in; None where there is but one."""
+        place = self._place(pc) if len(self.modules) > 1 else None
+        return None if place is None else place[0]
+
+    def position(self, pc: int) -> str:
+        """Return `line 12` for an instruction, or `line 12 of modules[1]`."""
+        return position(self.line(pc), self.module(pc))
 
     def spell(self, pc: int) -> str:
         """Return the canonical spelling of an instruction."""
@@ -218,9 +235,12 @@ class Program:
 
     def where(self, pc: int) -> str:
         """Return the located source line of an instruction, for an error."""
-        line = self.line(pc)
-        site = self.sites[pc]
-        return f"PTX line {line}, in {site.function}: {self.spell(pc)}"
+        return f"PTX {self.position(pc)}, in {self.sites[pc].function}: {self.spell(pc)}"
+
+
+def position(line: int | None, module: int | None) -> str:
+    """Return a line of PTX in words, with its module where there are several."""
+    return f"line {line}" if module is None else f"line {line} of modules[{module}]"
 
 
 def _is_access(site: Site) -> bool:

@@ -30,10 +30,10 @@ class Places:
 
     @cached_property
     def _labels(self) -> list[str]:
-        """The label in front of each instruction of the module in reading order; before any, its function's name."""
+        """The label in front of each instruction of the modules in reading order; before any, its function's name."""
         found: list[str] = []
         label = ""
-        for node, _ in positions(self._program.module):
+        for node, _ in (each for module in self._program.modules for each in positions(module)):
             if isinstance(node, Function | Label):
                 label = node.name
             elif isinstance(node, Instruction):

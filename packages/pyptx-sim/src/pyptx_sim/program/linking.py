@@ -1,0 +1,236 @@
+"""Several modules as one program: what each name of each module means. Manual: "Linking Directives".
+
+The rules are nvlink's. Names without a linking directive belong to their module; `.extern` means what another module
+defines; of several `.weak` definitions one is taken, a `.visible` one before them, and `.common` variables share the
+largest. Two `.visible` definitions of a name are an error, and so are declarations that differ from the definition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Alias, Function, Variable
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.layout import parameter_shape, variable_shape
+from pyptx_sim.program.params import instructions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_ir.syntax.nodes import Module, Parameter
+
+_EXPORTED = ("visible", "weak", "common")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A function, or one variable of a declaration, at the top of modules[`module`]."""
+
+    module: int
+    name: str
+    node: Function | Variable
+
+    @property
+    def defines(self) -> bool:
+        """Whether it stands for itself: a body, a variable that is not `.extern`, or dynamic shared memory."""
+        if isinstance(self.node, Function):
+            return self.node.body is not None
+        return self.node.linking != "extern" or (_is_shared(self.node) and not self.size)
+
+    @property
+    def exported(self) -> bool:
+        """Whether other modules may mean it."""
+        return self.defines and self.node.linking in _EXPORTED
+
+    @property
+    def size(self) -> int:
+        """The bytes of a variable; 0 for a function, and where the declaration leaves it open."""
+        node = self.node
+        return 0 if isinstance(node, Function) else variable_shape(node, node.declarators[0]).size
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What a declaration and a definition must have in common: a space, or what is passed and returned."""
+        node = self.node
+        if isinstance(node, Variable):
+            return (node.space.partition("::")[0],)
+        return "func", _passed(node.parameters or ()), _passed(node.returns)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFunction:
+    """A function under its key, which is its node's name; `ordinal` numbers its first instruction in the program."""
+
+    module: int
+    node: Function
+    ordinal: int
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Modules with every name resolved.
+
+    `functions` are those that a key stands for: the name, or, where several modules have one of their own, the name and
+    its module. `keys` gives the key of each name that a module knows, aliases included. `variables` are to be placed,
+    each in its module's scope; `imports` says for each module which names it takes from which other one.
+    """
+
+    modules: tuple[Module, ...]
+    functions: dict[str, LinkedFunction] = field(default_factory=dict[str, LinkedFunction])
+    keys: tuple[dict[str, str], ...] = ()
+    variables: list[tuple[int, Variable]] = field(default_factory=list[tuple[int, Variable]])
+    imports: tuple[dict[str, int], ...] = ()
+
+
+def link(modules: Sequence[Module]) -> Linked:
+    """Resolve the names of modules that are to run as one program.
+
+    An `.extern` variable that nobody defines is one of its own in a module alone, as for ptxas; else, and for clashes,
+    ProgramError is raised. A function without a body is an error only where it is called.
+    """
+    linker = _Linker(tuple(modules))
+    linker.resolve()
+    return linker.linked
+
+
+class _Linker:
+    def __init__(self, modules: tuple[Module, ...]) -> None:
+        count = len(modules)
+        self.linked = Linked(modules, keys=tuple({} for _ in range(count)), imports=tuple({} for _ in range(count)))
+        self._declared = [each for number, module in enumerate(modules) for each in _declared(number, module)]
+        self._ordinals = _first_ordinals(modules)
+        self._exports = self._exported()
+
+    def resolve(self) -> None:
+        """Fill in what the names mean: functions first, for an alias names one."""
+        own = {(each.module, each.name): each for each in self._declared if each.defines}
+        for each in self._declared:
+            meant = own.get((each.module, each.name))
+            if meant is None or meant.exported:
+                meant = self._exports.get(each.name, meant)
+            if isinstance((meant or each).node, Function):
+                self._function(each, meant or each)
+            else:
+                self._variable(each, meant)
+        self._resolve_aliases()
+
+    def _exported(self) -> dict[str, Declared]:
+        """Return the definition that each name means outside of its module."""
+        candidates: defaultdict[str, list[Declared]] = defaultdict(list)
+        for each in self._declared:
+            if each.exported:
+                candidates[each.name].append(each)
+        return {name: _chosen(found) for name, found in candidates.items()}
+
+    def _function(self, declared: Declared, meant: Declared) -> None:
+        _check_same(declared, meant)
+        key = self._key(meant)
+        self.linked.keys[declared.module][declared.name] = key
+        node = meant.node
+        known = self.linked.functions.get(key)
+        if isinstance(node, Function) and (known is None or (known.node.body is None and node.body is not None)):
+            named = node if key == node.name else replace(node, name=key)
+            self.linked.functions[key] = LinkedFunction(meant.module, named, self._ordinals[id(node)])
+
+    def _key(self, meant: Declared) -> str:
+        """Return the name, or more than that where it is another module's, too."""
+        if meant.exported or not meant.defines or not self._is_shared_name(meant):
+            return meant.name
+        return f"{meant.name} of modules[{meant.module}]"
+
+    def _is_shared_name(self, meant: Declared) -> bool:
+        return any(each.name == meant.name and each.module != meant.module for each in self._declared)
+
+    def _variable(self, declared: Declared, meant: Declared | None) -> None:
+        alone = len(self.linked.modules) == 1
+        if meant is None and not alone:
+            raise ProgramError(
+                f"{declared.name}, which modules[{declared.module}] declares .extern, is defined in no module",
+                hint="link the module that defines it .visible",
+            )
+        meant = meant or declared
+        _check_same(declared, meant)
+        if meant is declared and isinstance(declared.node, Variable):
+            self.linked.variables.append((declared.module, declared.node))
+        elif meant.module != declared.module:
+            self.linked.imports[declared.module][declared.name] = meant.module
+
+    def _resolve_aliases(self) -> None:
+        """Let an alias mean what it is one of, in the other modules too, where it is declared to be visible there."""
+        everywhere: dict[str, str] = {}
+        for module, keys in zip(self.linked.modules, self.linked.keys, strict=True):
+            for node in module.body:
+                if isinstance(node, Alias) and node.aliasee in keys:
+                    keys[node.name] = everywhere[node.name] = keys[node.aliasee]
+        for keys in self.linked.keys:
+            for name, key in keys.items():
+                if self.linked.functions[key].node.body is None:
+                    keys[name] = everywhere.get(name, key)
+
+
+def _declared(number: int, module: Module) -> Iterator[Declared]:
+    for node in module.body:
+        if isinstance(node, Function):
+            yield Declared(number, node.name, node)
+        elif isinstance(node, Variable):
+            for declarator in node.declarators:
+                alone = node if len(node.declarators) == 1 else replace(node, declarators=(declarator,), raw=None)
+                yield Declared(number, declarator.name, alone)
+
+
+def _chosen(candidates: list[Declared]) -> Declared:
+    """Return the definition that is taken: a visible one before a weak one before the largest common one."""
+    ranked = sorted(candidates, key=lambda each: (_EXPORTED.index(each.node.linking or ""), -each.size))
+    for other in ranked[1:]:
+        if other.node.linking == "visible":
+            raise ProgramError(
+                f"{other.name} is defined in modules[{other.module}], and first in modules[{ranked[0].module}]",
+                hint="let one module define it, and the others declare it .extern",
+            )
+        _check_same(other, ranked[0])
+    return ranked[0]
+
+
+def _check_same(declared: Declared, meant: Declared) -> None:
+    """Refuse a declaration that differs from what it means."""
+    if declared is meant:
+        return
+    open_size = 0 in {declared.size, meant.size} or meant.node.linking == "common"
+    if declared.kind == meant.kind and (open_size or declared.size == meant.size):
+        return
+    raise ProgramError(
+        f"modules[{declared.module}] declares {declared.name} otherwise than modules[{meant.module}] defines it: "
+        f"{_described(declared)}, and {_described(meant)}",
+        hint="use one header for both",
+    )
+
+
+def _described(each: Declared) -> str:
+    node = each.node
+    if isinstance(node, Variable):
+        return f".{node.space} of {each.size} bytes"
+    returns, parameters = _passed(node.returns), _passed(node.parameters or ())
+    return f".func ({', '.join(map(str, returns))}) of ({', '.join(map(str, parameters))}) bytes"
+
+
+def _passed(parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
+    """Return the bytes of each parameter: what nvlink compares of prototypes."""
+    return tuple(0 if each.type == "pred" else parameter_shape(each).size for each in parameters)
+
+
+def _is_shared(node: Variable) -> bool:
+    return node.space.partition("::")[0] == "shared"
+
+
+def _first_ordinals(modules: tuple[Module, ...]) -> dict[int, int]:
+    """Map the identity of each function node to the number of its first instruction, in reading order."""
+    ordinals: dict[int, int] = {}
+    count = 0
+    for module in modules:
+        for node in module.body:
+            if isinstance(node, Function):
+                ordinals[id(node)] = count
+                count += 0 if node.body is None else sum(1 for _ in instructions_of(node.body))
+    return ordinals
