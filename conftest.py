@@ -21,8 +21,9 @@ settings.register_profile("long", max_examples=5_000, deadline=None, suppress_he
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--gpu`."""
+    """Add `--gpu` and `--cuda`."""
     parser.addoption("--gpu", action="store_true", help="collect tests/gpu, which needs an NVIDIA GPU and its driver")
+    parser.addoption("--cuda", action="store_true", help="collect tests/cuda, which compiles CUDA C++ by nvcc of PATH")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -37,10 +38,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests/gpu out, without `--gpu`."""
-    if config.getoption("--gpu") or collection_path != config.rootpath / "tests" / "gpu":
-        return None
-    return True
+    """Leave tests/gpu out, without `--gpu`, and tests/cuda, without `--cuda`."""
+    for name in ("gpu", "cuda"):
+        if collection_path == config.rootpath / "tests" / name and not config.getoption(f"--{name}"):
+            return True
+    return None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

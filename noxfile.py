@@ -233,6 +233,13 @@ def kernels(session: nox.Session) -> None:
 
 
 @nox.session
+def cuda(session: nox.Session) -> None:
+    """Compile CUDA C++ by the nvcc on PATH, and run it on the simulator: linked units, cooperative grids, textures."""
+    install_for_tests(session, frameworks=False)
+    session.run("pytest", *PARALLEL, "--cuda", "tests/cuda", *session.posargs)
+
+
+@nox.session
 def wild(session: nox.Session) -> None:
     """Fetch published wheels that hold PTX; read, write, rebuild and check the modules, and ask ptxas about errors."""
     newest = f"{TOOL_WHEELS['ptxas']}>=13.0"  # what is in wheels may be newer than the ptxas on PATH

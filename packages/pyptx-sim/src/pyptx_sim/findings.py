@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyptx_sim.extension import rules
-from pyptx_sim.program.program import position
+from pyptx_sim.origins import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.extension import Rule, Severity
-    from pyptx_sim.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def heading(rule: str, severity: Severity, message: str) -> str:
 
 
 def _positions(word: str, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> list[str]:
-    parts = [f"  {word} PTX {position(line, module)}"] if line is not None else []
+    parts = [f"  {word} PTX {Place(line, module)}"] if line is not None else []
     return parts + [f"  {word} {frame.file}:{frame.line}: in {frame.function}" for frame in origin]
 
 
@@ -63,10 +62,11 @@ def _positions(word: str, line: int | None, module: int | None, origin: tuple[Fr
 class FindingLog:
     """Collects the findings of one run, one for each rule and pair of instructions.
 
-    `program` knows the lines, and is asked only when findings are read. Only what breaks one of `rules` is kept.
+    `place_of` turns a pc into a line of PTX, and is asked only when findings are read. Only what breaks one of `rules`
+    is kept.
     """
 
-    program: Program
+    place_of: Callable[[int], Place | None]
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[tuple[str, int, int | None], Finding] = field(
@@ -95,24 +95,20 @@ class FindingLog:
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""
-        return self._origin(self.program.line(pc))
+        return self._origin(self.place_of(pc))
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything found so far, in order of first sight, with lines and origins filled in."""
         return tuple(self._located(finding, pc, other) for (_, pc, other), finding in self._found.items())
 
     def _located(self, finding: Finding, pc: int, other_pc: int | None) -> Finding:
-        program = self.program
-        line, other = program.line(pc), None if other_pc is None else program.line(other_pc)
-        return replace(
-            finding,
-            line=line,
-            origin=self._origin(line),
-            module=program.module(pc),
-            other_line=other,
-            other_origin=self._origin(other),
-            other_module=None if other_pc is None else program.module(other_pc),
-        )
+        place = self.place_of(pc)
+        other = None if other_pc is None else self.place_of(other_pc)
+        if place is not None:
+            finding = replace(finding, line=place.line, module=place.module, origin=self._origin(place))
+        if other is None:
+            return finding
+        return replace(finding, other_line=other.line, other_module=other.module, other_origin=self._origin(other))
 
-    def _origin(self, line: int | None) -> tuple[Frame, ...]:
-        return self.origins.get(line, ()) if line is not None else ()
+    def _origin(self, place: Place | None) -> tuple[Frame, ...]:
+        return () if place is None else self.origins.get(place.line, ())

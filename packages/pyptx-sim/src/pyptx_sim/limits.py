@@ -8,7 +8,17 @@ import numpy as np
 
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine.geometry import Configuration, extent_of, volume
+from pyptx_sim.machine.geometry import (
+    MOST_BLOCKS,
+    MOST_WARPS,
+    MULTIPROCESSORS,
+    SHARED_UNIT,
+    Configuration,
+    extent_of,
+    volume,
+)
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import SHARED_BASE
 
 if TYPE_CHECKING:
@@ -36,10 +46,12 @@ def configuration_of(program: Program, launch: Launch) -> Configuration:
     cluster = required if cluster == _ONE else cluster
     if program.counts_clusters:
         grid = (grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2])
-    configuration = Configuration(grid, block, cluster, launch.shared_bytes)
+    configuration = Configuration(grid, block, cluster, launch.shared_bytes, launch.cooperative)
     _check_cluster(program, configuration, required)
     _check_block(program, configuration)
     _check_shared(program, configuration)
+    if launch.cooperative:
+        _check_resident(program, configuration)
     return configuration
 
 
@@ -53,9 +65,8 @@ def _block(program: Program, launch: Launch) -> Count:
 
 
 def _check_attributes(program: Program, launch: Launch) -> None:
-    for asked, what in ((launch.cooperative, "cooperative"), (launch.dependent, "dependent")):
-        if asked:
-            raise LaunchError(f"the launch of {program.entry.name} is {what}, which is not simulated")
+    if launch.dependent:
+        raise LaunchError(f"the launch of {program.entry.name} is dependent, which is not simulated")
 
 
 def _check_cluster(program: Program, launch: Configuration, required: Extent) -> None:
@@ -106,6 +117,31 @@ def _product(extents: tuple[int, ...]) -> int:
     return total
 
 
+def _check_resident(program: Program, launch: Configuration) -> None:
+    """Refuse a cooperative grid whose blocks do not fit a GPU at once. CUDA C++ Programming Guide: "Grid Group"."""
+    target = manager().target(program.target)
+    limits = {
+        "warps": MOST_WARPS // launch.warps_per_cta,
+        "blocks": MOST_BLOCKS,
+        "shared memory": (target.shared_optin + SHARED_BASE) // aligned(_shared_bytes(program, launch), SHARED_UNIT),
+    }
+    if program.registers is not None:
+        limits["registers"] = target.registers_per_block // (program.registers * WARP * launch.warps_per_cta)
+    scarce = min(limits, key=lambda name: limits[name])
+    most = MULTIPROCESSORS * limits[scarce] // launch.cluster_size * launch.cluster_size
+    if launch.ctas > most:
+        raise LaunchError(
+            f"a cooperative grid of {launch.ctas} blocks, of which {most} are resident at once: on "
+            f"{MULTIPROCESSORS} multiprocessors, for whose {scarce} {limits[scarce]} blocks fit each",
+            hint="launch no more blocks than fit, and let each do several blocks' work",
+        )
+
+
+def _shared_bytes(program: Program, launch: Configuration) -> int:
+    """Return the shared memory of a block, with what CUDA reserves of it."""
+    return program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
+
+
 def _check_shared(program: Program, launch: Configuration) -> None:
     target = manager().target(program.target)
     static = program.shared.end - SHARED_BASE
@@ -114,7 +150,7 @@ def _check_shared(program: Program, launch: Configuration) -> None:
             f"{program.entry.name} declares {static} bytes of shared memory; {target.name} has {target.shared_static}",
             hint="make the large ones dynamic: .extern .shared, and shared_bytes at launch",
         )
-    asked = program.shared.dynamic - SHARED_BASE + launch.shared_bytes if launch.shared_bytes else static
+    asked = _shared_bytes(program, launch) - SHARED_BASE
     if asked > target.shared_optin:
         raise LaunchError(
             f"a block of {program.entry.name} needs {asked} bytes of shared memory; {target.name} has "

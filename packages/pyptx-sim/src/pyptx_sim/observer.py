@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyptx_sim.extension import GroupKind, Layout, Proxy
+    from pyptx_sim.origins import Place
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
 # `.volatile`, `.relaxed`, `.release` or `.mmio`), "strong-read" every `ld` that is `.volatile`, `.relaxed`, `.acquire`
@@ -181,8 +182,8 @@ class RunView(Protocol):
         """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
         ...
 
-    def position(self, pc: int) -> str:
-        """Return the PTX line of an instruction in words: `line 12`, `line 12 of modules[1]`."""
+    def place(self, pc: int) -> Place | None:
+        """Return the PTX line of an instruction, None for one that stands on no line."""
         ...
 
     def report(

@@ -1,13 +1,26 @@
-"""Pointing at the user's Python from an instruction that came out of it."""
+"""Pointing at the line of an instruction, and at the user's Python that it came out of."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A physical line of PTX (from 1); `module` is which of several linked modules has it (from 0), None of one."""
+
+    line: int
+    module: int | None = None
+
+    def __str__(self) -> str:
+        """Spell it."""
+        return f"line {self.line}" if self.module is None else f"line {self.line} of modules[{self.module}]"
 
 
 def point_at(frames: Sequence[Frame]) -> str:

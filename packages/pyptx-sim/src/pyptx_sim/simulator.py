@@ -93,7 +93,7 @@ def run(
 
     def attempt(warps: int) -> Machine:
         packed = pack_arguments(program, launch, checked=bool(rules))
-        log = FindingLog(program, origins or {}, rules)
+        log = FindingLog(program.place, origins or {}, rules)
         machine = Machine(
             program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps
         )

@@ -25,6 +25,13 @@ Extent: TypeAlias = tuple[int, int, int]
 _MAX_CLUSTER = 16
 _MAX_THREADS = 1024
 
+# The device that the simulator is, where it matters how much runs at once: an H200, and what each of its
+# multiprocessors holds. CUDA C++ Programming Guide: "Compute Capabilities", table of technical specifications.
+MULTIPROCESSORS = 132
+MOST_WARPS = 64
+MOST_BLOCKS = 32
+SHARED_UNIT = 128  # bytes that shared memory is allocated by
+
 
 def extent_of(value: int | Sequence[int], what: str) -> Extent:
     """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
@@ -46,12 +53,16 @@ def volume(extent: Extent) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Grid, block and cluster of a launch, checked, and its dynamic shared memory."""
+    """Grid, block and cluster of a launch, checked, and its dynamic shared memory.
+
+    `cooperative`: all blocks are resident at once.
+    """
 
     grid: Extent
     block: Extent
     cluster: Extent
     shared_bytes: int
+    cooperative: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no GPU launches."""

@@ -10,7 +10,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
 from pyptx_sim.machine.barriers.barriers import Barriers
-from pyptx_sim.machine.geometry import Geometry
+from pyptx_sim.machine.geometry import MOST_WARPS, MULTIPROCESSORS, Geometry
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.frames import Frames
 from pyptx_sim.machine.memory.spaces import FlatMemory, LocalMemory, SharedMemory
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 # Warps that run together: register arrays of 8192 lanes stay in the cache, and cost little more than NumPy's overhead.
 WAVE_WARPS = 256
 
-# Warps that run together where CTAs wait for each other, as many as fit an H200 at once.
-RESIDENT_WARPS = 132 * 64
+# Warps that run together where CTAs wait for each other, as many as fit a GPU at once.
+RESIDENT_WARPS = MULTIPROCESSORS * MOST_WARPS
 
 # A lone group runs so many blocks before the scheduler, the watch for livelocks and the step limit look again.
 _CHAIN = 32
@@ -94,6 +94,8 @@ class Machine:
 
     def _ctas_per_wave(self, warps: int) -> int:
         launch = self.launch
+        if launch.cooperative:
+            return launch.ctas
         clusters = warps // (launch.warps_per_cta * launch.cluster_size)
         return min(max(clusters, 1) * launch.cluster_size, launch.ctas)
 

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_ir.plugins.targets import find_target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.program.layout import aligned
-from pyptx_sim.program.windows import SHARED_BASE
+from pyptx_sim.program.windows import GLOBAL_WINDOW, SHARED_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,19 @@ class Specials:
             return _SCALARS[base](geometry)
         if base in _OWN:
             return _one(self._allocated() + _OWN[base])
-        return _one(0)  # %envreg and %pm: driver-defined, and zero without one
+        return _one(self._workspace().get(base, 0))  # %envreg and %pm: driver-defined, and zero without one
+
+    def _workspace(self) -> dict[str, int]:
+        """Return the registers that hold the address of a cooperative grid's workspace: its upper and its lower word.
+
+        That is where `cooperative_groups::this_grid()` of CUDA 13 looks for it (FACTS.md).
+        """
+        machine = self._wave.machine
+        offset = machine.program.workspace
+        if offset is None or not machine.launch.cooperative:
+            return {}
+        address = GLOBAL_WINDOW + offset
+        return {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
 
     def _allocated(self) -> int:
         """Return the bytes of shared memory of a block, in whole units."""

@@ -12,6 +12,7 @@ from pyptx_sim.machine.lanes import WARP
 if TYPE_CHECKING:
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.observer import Masks, Space
+    from pyptx_sim.origins import Place
 
 
 class View:
@@ -69,9 +70,9 @@ class View:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)
 
-    def position(self, pc: int) -> str:
-        """Return the PTX line of an instruction in words."""
-        return self._machine.program.position(pc)
+    def place(self, pc: int) -> Place | None:
+        """Return the PTX line of an instruction."""
+        return self._machine.program.place(pc)
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1

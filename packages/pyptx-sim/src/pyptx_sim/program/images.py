@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Unused bytes behind every variable, so that an access past its end meets no other one.
 RED_ZONE = 256
 
+_DRIVER_ALIGNMENT = 256
+
 # Their initialisers set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 
@@ -51,6 +53,7 @@ class ImageBuilder:
             "const": Region("const", FIRST_OFFSET, 16),
         }
         self._declared: list[tuple[Placement, Shape, Declarator, Scope]] = []
+        self._reserved: list[tuple[Placement, bytes]] = []
 
     def declare(self, variable: Variable, scope: Scope) -> None:
         """Place the variables of one declaration and bind their names in `scope`."""
@@ -63,6 +66,13 @@ class ImageBuilder:
             placement = region.place(declarator.name, shape)
             scope.bind(declarator.name, placement)
             self._declared.append((placement, shape, declarator, scope))
+
+    def reserve(self, name: str, data: bytes) -> int:
+        """Place bytes in the global space that the driver brings, and return their offset."""
+        shape = Shape("b8", (len(data),), len(data), _DRIVER_ALIGNMENT)
+        placement = self._regions["global"].place(name, shape)
+        self._reserved.append((placement, data))
+        return placement.offset
 
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
         """Return the images of global and constant memory; initialisers may name any variable or function."""
@@ -80,5 +90,8 @@ class ImageBuilder:
             image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
             end = placement.offset + len(image)
             data[placement.space][placement.offset : end] = image
-        places = {space: tuple(p for p, *_ in self._declared if p.space == space) for space in data}
+        for placement, image in self._reserved:
+            data[placement.space][placement.offset : placement.offset + len(image)] = image
+        placements = [*(place for place, *_ in self._declared), *(place for place, _ in self._reserved)]
+        places = {space: tuple(place for place in placements if place.space == space) for space in data}
         return Image(bytes(data["global"]), places["global"]), Image(bytes(data["const"]), places["const"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Module, Target
-from pyptx_ir.syntax.operands import Immediate
+from pyptx_ir.syntax.operands import Immediate, Register
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.callgraph import CallGraph
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
 # What a thread gets for a stack whose depth is not known beforehand (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
+# Of a cooperative grid: its size, and the word of its barrier, which starts at zero (FACTS.md).
+_WORKSPACE = struct.pack("<II", 8, 0)
 
 
 class _Key:
@@ -85,6 +88,7 @@ class _Lowering:
         self._bind_functions(order)
         self._bind_variables()
         layouts = self._flatten(order)
+        workspace = self._workspace()
         globals_, constants = self._images.images({name: layout.index for name, layout in layouts.items()})
         sites, entry = tuple(self._numbers.sites), layouts[self._entry.name]
         parameters = tuple(binding for binding in entry.parameters if isinstance(binding, Placement))
@@ -110,6 +114,7 @@ class _Lowering:
             largest_cluster=_extent(self._entry, "maxclusterrank"),
             counts_clusters=_extent(self._entry, "blocksareclusters") is not None,
             registers=_registers(self._entry),
+            workspace=workspace,
             any_form=self._any_form,
         )
 
@@ -149,6 +154,13 @@ class _Lowering:
             for variable, scope in flattener.static_variables:
                 self._bind_variable(variable, scope)
         return layouts
+
+    def _workspace(self) -> int | None:
+        """Place what the blocks of a cooperative grid share, if the program asks where it is."""
+        operands = (operand for site in self._numbers.sites for operand in site.instruction.operands)
+        if not any(isinstance(operand, Register) and operand.name == "%envreg1" for operand in operands):
+            return None
+        return self._images.reserve("the grid's workspace", _WORKSPACE)
 
     def _shared_layout(self) -> SharedLayout:
         end = self._shared.static.end

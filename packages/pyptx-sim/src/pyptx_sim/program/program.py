@@ -12,6 +12,7 @@ from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.extension import step_of
+from pyptx_sim.origins import Place
 from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
@@ -112,7 +113,8 @@ class Program:
     (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
     `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
     clusters (`.blocksareclusters`). `registers` is how many each thread is launched with, as far as that is
-    known. `any_form`: what is a form of no row is read as the form that it comes nearest to.
+    known. `workspace` is the place in the global space of what a cooperative grid shares, if the program asks for it.
+    `any_form`: what is a form of no row is read as the form that it comes nearest to.
     """
 
     modules: tuple[Module, ...]
@@ -136,6 +138,7 @@ class Program:
     largest_cluster: tuple[int, ...] | None
     counts_clusters: bool
     registers: int | None
+    workspace: int | None
     any_form: bool
 
     @property
@@ -190,19 +193,15 @@ class Program:
         return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
 
     @cached_property
-    def _lines(self) -> list[tuple[int, int]]:
+    def _places(self) -> list[Place]:
         # A pass over the whole text, so only for messages.
-        found: list[tuple[int, int]] = []
+        found: list[Place] = []
         for number, module in enumerate(self.modules):
             source = Source(emit(module))
             spans = (span for node, span in positions(module) if isinstance(node, Instruction))
-            found += [(number, source.line_column(span.start)[0]) for span in spans]
+            which = number if len(self.modules) > 1 else None
+            found += [Place(source.line_column(span.start)[0], which) for span in spans]
         return found
-
-    def _place(self, pc: int) -> tuple[int, int] | None:
-        """Return the module and the line of an instruction."""
-        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
-        return self._lines[ordinal] if ordinal >= 0 else None
 
     def label_block(self, key: int) -> int:
         """Return the index of the block that a label stands in front of."""
@@ -217,17 +216,13 @@ class Program:
 
     def line(self, pc: int) -> int | None:
         """Return the physical PTX line (from 1) of an instruction, None for one that stands on no line."""
-        place = self._place(pc)
-        return None if place is None else place[1]
+        place = self.place(pc)
+        return None if place is None else place.line
 
-    def module(self, pc: int) -> int | None:
-        """Return which of several linked modules an instruction stands in; None where there is but one."""
-        place = self._place(pc) if len(self.modules) > 1 else None
-        return None if place is None else place[0]
-
-    def position(self, pc: int) -> str:
-        """Return `line 12` for an instruction, or `line 12 of modules[1]`."""
-        return position(self.line(pc), self.module(pc))
+    def place(self, pc: int) -> Place | None:
+        """Return the line and the module of an instruction, None for one that stands on no line."""
+        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
+        return self._places[ordinal] if ordinal >= 0 else None
 
     def spell(self, pc: int) -> str:
         """Return the canonical spelling of an instruction."""
@@ -235,12 +230,7 @@ class Program:
 
     def where(self, pc: int) -> str:
         """Return the located source line of an instruction, for an error."""
-        return f"PTX {self.position(pc)}, in {self.sites[pc].function}: {self.spell(pc)}"
-
-
-def position(line: int | None, module: int | None) -> str:
-    """Return a line of PTX in words, with its module where there are several."""
-    return f"line {line}" if module is None else f"line {line} of modules[{module}]"
+        return f"PTX {self.place(pc)}, in {self.sites[pc].function}: {self.spell(pc)}"
 
 
 def _is_access(site: Site) -> bool:

@@ -97,7 +97,7 @@ class WatchedLog(FindingLog):
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
         """Return a log like `log` that tells `recorder`."""
-        made = cls(log.program, log.origins, log.rules)
+        made = cls(log.place_of, log.origins, log.rules)
         made.recorder = recorder
         return made
 

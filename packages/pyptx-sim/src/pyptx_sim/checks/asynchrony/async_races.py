@@ -166,7 +166,7 @@ class AsyncRaces:
         over = "no phase had ended yet, and parity 1 stands for the one before the first"
         if seen.phase >= 0:
             over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
-        return f": the wait at PTX {self._view.position(seen.pc)} returned at once: {over}"
+        return f": the wait at PTX {self._view.place(seen.pc)} returned at once: {over}"
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Let a proxy see what the lanes know of the generic one."""

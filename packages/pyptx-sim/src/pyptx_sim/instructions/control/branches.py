@@ -125,6 +125,10 @@ def compile_exit(operands: Operands, following: int) -> Terminator:
     return end
 
 
+_TRAPPED = "the kernel stops itself here; look at the condition that leads to it"
+_UNCOOPERATIVE = "the kernel synchronises its grid (%envreg1): launch it with cooperative=True"
+
+
 def compile_trap(operands: Operands, following: int) -> Terminator:
     """Stop the kernel with an error."""
     del operands, following
@@ -132,10 +136,12 @@ def compile_trap(operands: Operands, following: int) -> Terminator:
     def trap(wave: Wave, group: Group) -> int | None:
         warp = int(wave.splits.warp[group.ids[0]])
         lane = int(wave.splits.mask[group.ids[0]].argmax())
+        machine = wave.machine
+        lacks_workspace = machine.program.workspace is not None and not machine.launch.cooperative
         raise KernelTrap(
             f"{wave.geometry.thread_name(warp, lane)} executed trap",
-            where=wave.machine.where(wave.pc),
-            hint="the kernel stops itself here; look at the condition that leads to it",
+            where=machine.where(wave.pc),
+            hint=_UNCOOPERATIVE if lacks_workspace else _TRAPPED,
         )
 
     return trap

@@ -37,9 +37,9 @@ def why_early(wave: Wave, warp: int) -> str:
     if fresh is None:
         return ""
     offset, pc = fresh
-    position, name = wave.machine.program.position(pc), wave.mbarriers.name(offset)
+    place, name = wave.machine.program.place(pc), wave.mbarriers.name(offset)
     return (
-        f": the wait at PTX {position} returned at once, for {name} had ended no phase, and parity 1 stands for "
+        f": the wait at PTX {place} returned at once, for {name} had ended no phase, and parity 1 stands for "
         "the one before the first"
     )
 
@@ -65,8 +65,8 @@ def guilt(wave: Wave, split: int) -> tuple[int, int]:
 def _who(wave: Wave, known: Mbarrier) -> str:
     """Return which instructions have arrived, and which could have but were never executed."""
     program = wave.machine.program
-    came = [f"{program.position(pc)} ({times}×)" for pc, times in known.arrivals.items()]
-    never = [program.position(pc) for pc in program.signals if pc not in wave.mbarriers.executed]
+    came = [f"{program.place(pc)} ({times}×)" for pc, times in known.arrivals.items()]
+    never = [str(program.place(pc)) for pc in program.signals if pc not in wave.mbarriers.executed]
     parts = [f"arrivals so far from {', '.join(came)}" if came else "nobody has arrived since it was initialised"]
     if never:
         parts.append(f"never executed: {', '.join(never)}")

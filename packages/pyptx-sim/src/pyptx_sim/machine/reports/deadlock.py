@@ -67,7 +67,7 @@ def _describe(wave: Wave, code: Code, split: int) -> str:
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
     origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"{warp} ({lanes} lanes) at PTX {program.position(pc)}{origin}: {program.spell(pc)}: {reason(wave, split)}"
+    return f"{warp} ({lanes} lanes) at PTX {program.place(pc)}{origin}: {program.spell(pc)}: {reason(wave, split)}"
 
 
 def reason(wave: Wave, split: int) -> str:

@@ -1,0 +1,105 @@
+"""Cooperative grids: all blocks resident, and a workspace whose address `%envreg1` and `%envreg2` hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+from pyptx_sim.errors import KernelTrap, LaunchError
+
+from .ptx_text import execute, module, words
+
+# Waits for all blocks at the word behind the workspace's first one, whose upper bit flips with each round: every block
+# adds 1, and block 0 as much as is then missing.
+SYNC = """
+bar.sync 0;
+@%p1 bra skipped_N;
+atom.add.release.gpu.u32 %r6, [%rd5+4], %r5;
+again_N:
+ld.acquire.gpu.u32 %r7, [%rd5+4];
+xor.b32 %r7, %r7, %r6;
+setp.ge.s32 %p3, %r7, 0;
+@%p3 bra again_N;
+skipped_N:
+bar.sync 0;
+"""
+PROLOGUE = """
+mov.u32 %r10, %envreg1; mov.u32 %r11, %envreg2; mov.b64 %rd5, {%r11, %r10};
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; mov.u32 %r3, %ntid.x;
+setp.ne.u32 %p1, %r0, 0; setp.eq.u32 %p2, %r1, 0;
+sub.u32 %r4, 0x80000001, %r2; selp.u32 %r5, %r4, 1, %p2;
+mad.lo.u32 %r12, %r1, %r3, %r0; mul.lo.u32 %r13, %r2, %r3;
+mad.wide.u32 %rd6, %r12, 4, %rd0;
+"""
+# Each round, thread i reads what thread i + 1 wrote in the one before.
+ROUND = """
+add.u32 %r14, %r12, ROUND; rem.u32 %r14, %r14, %r13; mad.wide.u32 %rd7, %r14, 4, %rd0;
+ld.global.u32 %r15, [%rd7]; add.u32 %r16, %r16, %r15;
+"""
+
+
+def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any, Any]:
+    """Run two rounds; return the sums that threads have made, and the result."""
+    threads = blocks * 64
+    out = np.zeros(2 * threads, np.uint32)
+    end = "mad.wide.u32 %rd8, %r13, 4, %rd6; st.global.u32 [%rd8], %r16;"
+    body = [PROLOGUE, "mul.lo.u32 %r16, %r12, 7; st.global.u32 [%rd6], %r16; mov.u32 %r16, 0;"]
+    body += [SYNC.replace("N", "0"), ROUND.replace("ROUND", "1"), SYNC.replace("N", "1") if last_sync else ""]
+    body += ["mul.lo.u32 %r17, %r12, 1000; st.global.u32 [%rd6], %r17;", SYNC.replace("N", "2")]
+    body += [ROUND.replace("ROUND", "65"), end]
+    result = execute("".join(body), out, grid=blocks, block=64, **options)
+    return out[threads:], result
+
+
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
+def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
+    """More blocks than a wave of the simulator has run together; nothing is found."""
+    blocks = 150
+    sums, result = rounds(blocks, cooperative=True, **schedule)
+    number = np.arange(blocks * 64)
+    assert (sums == np.roll(number, -1) * 7 + np.roll(number, -65) * 1000).all()
+    assert result.findings == ()
+    assert result.statistics.waves == 1
+
+
+def test_a_missing_synchronisation_is_found() -> None:
+    """Threads of other blocks may still read what the second round overwrites."""
+    _, result = rounds(4, last_sync=False, cooperative=True)
+    assert {finding.rule for finding in result.findings} == {"global-race", "lane-race"}
+
+
+def test_a_plain_launch_has_no_workspace() -> None:
+    both = "mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; or.b32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"
+    assert not words(both).any()
+    guarded = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:"
+    with pytest.raises(KernelTrap) as caught:
+        execute(guarded, np.zeros(1, np.uint32))
+    assert "cooperative=True" in str(caught.value.hint)
+    assert execute(guarded, np.zeros(1, np.uint32), cooperative=True).clean
+
+
+def test_all_environment_registers_are_read() -> None:
+    body = "".join(f"mov.b32 %r1, %envreg{number}; add.u32 %r2, %r2, %r1;" for number in (0, *range(3, 32)))
+    assert not words(f"mov.u32 %r2, 0; {body} st.global.u32 [%rd1], %r2;").any()
+
+
+LIMITS: dict[str, tuple[dict[str, Any], str, int]] = {
+    "warps": ({"block": 1024}, "", 132 * 2),
+    "blocks": ({"block": 32}, "", 132 * 32),
+    "shared memory": ({"block": 32, "shared_bytes": 100 << 10}, "", 132 * 2),
+    "registers": ({"block": 256}, ".maxnreg 128", 132 * 2),
+}
+
+
+@pytest.mark.parametrize("scarce", LIMITS)
+def test_a_grid_that_is_not_resident_at_once_is_refused(scarce: str) -> None:
+    """By what each of an H200's 132 multiprocessors has: 64 warps, 32 blocks, 228 KiB of memory, 65536 registers."""
+    options, directive, most = LIMITS[scarce]
+    text = module("").replace(")\n{", f")\n{directive}\n{{")
+    with pytest.raises(LaunchError) as caught:
+        run(text, grid=most + 1, cooperative=True, args=[np.zeros(1, np.uint32)], **options)
+    assert f"of which {most} are resident at once" in caught.value.message
+    assert f"whose {scarce} " in caught.value.message
