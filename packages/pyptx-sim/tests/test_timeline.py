@@ -492,13 +492,13 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(options: dict[s
 
 def test_without_a_trace_the_machine_is_the_plain_one(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     machines: list[Machine] = []
-    go = Machine.run
+    go = Machine.turns
 
-    def noticed(machine: Machine, seed: int) -> bool:
+    def noticed(machine: Machine, random: np.random.Generator | None) -> Iterator[bool]:
         machines.append(machine)
-        return go(machine, seed)
+        return go(machine, random)
 
-    monkeypatch.setattr(Machine, "run", noticed)
+    monkeypatch.setattr(Machine, "turns", noticed)
     numbered(2)
     numbered(2, trace=folder / "noticed.json")
     plain, watched = machines

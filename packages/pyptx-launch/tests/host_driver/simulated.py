@@ -113,6 +113,7 @@ class Simulator:
         from pyptx_sim.findings import FindingLog
         from pyptx_sim.launch import Launch
         from pyptx_sim.limits import configuration_of
+        from pyptx_sim.machine.grids import run_in_order
         from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 
         image = ctypes.string_at(request.image, request.image_bytes)
@@ -124,10 +125,10 @@ class Simulator:
         memories, heap = self._memories(program, request)
         together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # blocks may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
-        log = FindingLog(program.line, {}, {})
+        log = FindingLog(program.place, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
         machine.steps, machine.step_limit = self.steps, self.steps + STEPS
-        machine.run(0)
+        run_in_order([machine], 0)
         self.steps = machine.steps
         self._variables[request.library, entry] = self._arena.data[: len(program.globals.data)].copy()
 

@@ -59,11 +59,32 @@ class Arguments:
             placed.store(arena)
 
 
-def pack_arguments(program: Program, launch: Launch, *, checked: bool) -> Arguments:
-    """Place arrays and pack everything else. Raises LaunchError for a count or a value that does not fit.
+def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
+    """Place arrays and pack everything else, for launches of one module's entries that see the same global memory.
 
     Arrays are called by the launch's names of the arguments, for messages; without them, by the entry's parameters.
+    Raises LaunchError for a count or a value that does not fit.
     """
+    variables = max((program.globals for program, _ in launches), key=lambda image: len(image.data))
+    placing = _placing(variables, _memory(launches))
+    banks = [_bank_of(placing, program, launch) for program, launch in launches]
+    heap, memory = _global_memory(launches, variables, placing, checked=checked)
+    return tuple(
+        Arguments(
+            {
+                "global": memory,
+                "const": _flat("const", program.constants, checked=checked),
+                "param": _bank(bank, checked=checked),
+            },
+            heap,
+            placing.placed,
+        )
+        for (program, _), bank in zip(launches, banks, strict=True)
+    )
+
+
+def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
+    """Return the parameters of a launch, whose arrays get their places."""
     values, names = launch.args, launch.names
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
@@ -72,18 +93,19 @@ def pack_arguments(program: Program, launch: Launch, *, checked: bool) -> Argume
             hint=f"its parameters: {wanted}",
         )
     bank = bytearray(program.parameter_bytes)
-    placing = _placing(program, _memory(launch))
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
         name = names[number] if number < len(names) else place.name
         packed = _packed(placing, place, value, f"argument {number} '{name}'", name)
         bank[place.offset : place.offset + len(packed)] = packed
-    return _arguments(program, bytes(bank), placing, checked=checked)
+    return bytes(bank)
 
 
-def _memory(launch: Launch) -> Memory | None:
-    """Return the memory that a launch sees: its own, or that of its arrays."""
-    memories = [launch.memory] if launch.memory is not None else []
-    memories += [array.memory for value in launch.args for array in _device_arrays(value)]
+def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
+    """Return the memory that launches see: their own, or that of their arrays."""
+    memories: list[Memory] = []
+    for _, launch in launches:
+        memories += [launch.memory] if launch.memory is not None else []
+        memories += [array.memory for value in launch.args for array in _device_arrays(value)]
     if any(memory is not memories[0] for memory in memories):
         raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
     return memories[0] if memories else None
@@ -100,8 +122,8 @@ def _device_arrays(value: object) -> Iterator[DeviceArray]:
             yield from _device_arrays(member)
 
 
-def _placing(program: Program, memory: Memory | None) -> Placing:
-    variables, end = [_named(place) for place in program.globals.placements], len(program.globals.data)
+def _placing(image: Image, memory: Memory | None) -> Placing:
+    variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(aligned(end + RED_ZONE, ALIGNMENT), variables, [])
     if end > memory.module_bytes:
@@ -144,22 +166,19 @@ def _descriptor(placing: Placing, place: Placement, value: Mapped, what: str, na
     return placing.point_to(data, what)
 
 
-def _arguments(program: Program, bank: bytes, placing: Placing, *, checked: bool) -> Arguments:
-    placed, end, buffers = placing.placed, placing.end, Buffers(placing.buffers)
-    uses_heap = any(name in program.functions for name in ("malloc", "free"))
+def _global_memory(
+    launches: Sequence[tuple[Program, Launch]], variables: Image, placing: Placing, *, checked: bool
+) -> tuple[Heap, FlatMemory]:
+    end, buffers = placing.end, Buffers(placing.buffers)
+    uses_heap = any(name in program.functions for program, _ in launches for name in ("malloc", "free"))
     heap_end = end + (_HEAP_BYTES if uses_heap else 0)
     arena = Arena(heap_end, track=checked)
-    _fill(arena, 0, program.globals.data)
-    for item in placed:
+    _fill(arena, 0, variables.data)
+    for item in placing.placed:
         item.load(arena)
     for start, data in placing.descriptors:
         _fill(arena, start, data)
-    memories = {
-        "global": FlatMemory("global", arena, buffers),
-        "const": _flat("const", program.constants, checked=checked),
-        "param": _bank(bank, checked=checked),
-    }
-    return Arguments(memories, Heap(end, heap_end, buffers), placed)
+    return Heap(end, heap_end, buffers), FlatMemory("global", arena, buffers)
 
 
 def _fill(arena: Arena, start: int, data: bytes | NDArray[np.uint8]) -> None:

@@ -39,7 +39,6 @@ def configuration_of(program: Program, launch: Launch) -> Configuration:
 
     A launch that names no block, or no cluster, gets what the entry requires. Manual: ".reqntid", ".reqnctapercluster".
     """
-    _check_attributes(program, launch)
     grid, block = extent_of(launch.grid, "grid"), extent_of(_block(program, launch), "block")
     cluster = extent_of(launch.cluster, "cluster")
     required = extent_of(program.required_cluster, "cluster") if program.required_cluster else cluster
@@ -62,11 +61,6 @@ def _block(program: Program, launch: Launch) -> Count:
             f"{program.entry.name} does not say how many threads its blocks have", hint="launch it with block=…"
         )
     return block
-
-
-def _check_attributes(program: Program, launch: Launch) -> None:
-    if launch.dependent:
-        raise LaunchError(f"the launch of {program.entry.name} is dependent, which is not simulated")
 
 
 def _check_cluster(program: Program, launch: Configuration, required: Extent) -> None:

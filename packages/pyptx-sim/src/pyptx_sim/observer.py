@@ -282,6 +282,18 @@ class Observer:
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """See lanes wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
 
+    def grids_complete(self, warps: Offsets, masks: Masks) -> None:
+        """See lanes find that the grids in front are complete: all that these did is visible to them."""
+
+    def dependents_released(self, warps: Offsets, masks: Masks) -> None:
+        """See lanes let dependent grids start."""
+
+    def launched_behind(self, before: Observer) -> None:
+        """See that this launch may overlap with one that an observer of the same kind watches, before either runs."""
+
+    def run_ended(self) -> None:
+        """See that all launches of the run have ended."""
+
     def wave_ended(self) -> None:
         """See that every thread of the wave has exited."""
 

@@ -13,10 +13,11 @@ from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
-from pyptx_sim.findings import FindingLog
+from pyptx_sim.findings import Finding, FindingLog
 from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.launch import Launch
 from pyptx_sim.limits import check_seed, configuration_of
+from pyptx_sim.machine.grids import run_in_order
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import View
@@ -47,7 +48,7 @@ STEP_LIMIT = 5_000_000
 
 def run(
     ptx: str | Module | Sequence[str | Module],
-    launch: Launch | None = None,
+    launch: Launch | Sequence[Launch] | None = None,
     *,
     checks: Checks = "all",
     seed: int = 0,
@@ -66,7 +67,8 @@ def run(
     Several modules are linked, as nvlink does: `.extern` functions and variables are what another one defines.
 
     What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
-    `shared_bytes`, `args`, `memory`. Fields beside a `launch` stand in place of its own.
+    `shared_bytes`, `args`, `memory`. Fields beside a `launch` stand in place of its own. Several launches run in stream
+    order, on the same global memory.
 
     `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
     them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in
@@ -84,28 +86,56 @@ def run(
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
-    launch = Launch(**fields) if launch is None else replace(launch, **fields)
-    program = lower(_modules(ptx), launch.entry, any_form=any_form)
-    rules = _rules(checks)
-    schedule = _schedule(program, rules, seed)
-    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics), schedule=schedule)
-    configuration = configuration_of(program, launch)
+    launches, modules, rules = _launches(launch, fields), _modules(ptx), _rules(checks)
+    if trace is not None and len(launches) > 1:
+        raise LaunchError("a timeline of several launches", hint="trace them one by one")
+    programs = [lower(modules, each.entry, any_form=any_form) for each in launches]
+    configurations = [configuration_of(*each) for each in zip(programs, launches, strict=True)]
+    exact = _is_exact(numerics)
+    schedules = [_schedule(program, rules, seed) for program in programs]
+    codes = [
+        _compiled(program, origins or {}, checked=bool(rules), exact=exact, schedule=schedule)
+        for program, schedule in zip(programs, schedules, strict=True)
+    ]
 
-    def attempt(warps: int) -> Machine:
-        packed = pack_arguments(program, launch, checked=bool(rules))
+    def machine_of(number: int, packed: Arguments, warps: int) -> Machine:
+        program, code, configuration = programs[number], codes[number], configurations[number]
         log = FindingLog(program.place, origins or {}, rules)
         machine = Machine(
             program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps
         )
-        machine.step_limit, machine.late, machine.allocations = step_limit, late, launch.shared
-        # Before a recording, which observes beside it.
-        writes = _observe(machine, packed, rules, weak_seed=seed if schedule == "weak" else 0)
-        recorded = None if trace is None else Recording(trace, trace_blocks, machine)
-        return _run(machine, None if dry else packed, seed, recorded, writes)
+        machine.step_limit, machine.late, machine.allocations = step_limit, late, launches[number].shared
+        return machine
 
-    machine = attempt(WAVE_WARPS)
+    def attempt(warps: int) -> list[Machine]:
+        packed = pack_arguments(list(zip(programs, launches, strict=True)), checked=bool(rules))
+        machines = [machine_of(number, each, warps) for number, each in enumerate(packed)]
+        writes = [
+            _observe(machine, each, rules, weak_seed=seed if schedule == "weak" else 0)
+            for machine, each, schedule in zip(machines, packed, schedules, strict=True)
+        ]
+        for before, machine, each in zip(machines, machines[1:], launches[1:], strict=False):
+            if each.dependent:
+                machine.grids.launched_behind(before)
+        recorded = None if trace is None else Recording(trace, trace_blocks, machines[0])  # beside other observers
+        _run(machines, None if dry else packed[0], seed, recorded, writes[-1])
+        return machines
+
+    machines = attempt(WAVE_WARPS)
     # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
-    return _result(attempt(RESIDENT_WARPS) if machine.starved else machine)
+    starved = any(machine.starved for machine in machines)
+    return _result(attempt(RESIDENT_WARPS) if starved else machines)
+
+
+def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) -> tuple[Launch, ...]:
+    if launch is None:
+        return (Launch(**fields),)
+    if isinstance(launch, Launch):
+        return (replace(launch, **fields),)
+    if fields or not launch:
+        what = "several launches, and fields beside them" if fields else "no launch at all"
+        raise LaunchError(what, hint="run(ptx, [Launch(…), Launch(…)])")
+    return tuple(launch)
 
 
 def _is_exact(numerics: str) -> bool:
@@ -151,37 +181,50 @@ def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule], *, 
 
 
 def _run(
-    machine: Machine, packed: Arguments | None, seed: int, recording: Recording | None, writes: OutputWrites | None
-) -> Machine:
-    """Run, and return the machine; what was written before an error stays, as on a GPU, and its timeline."""
+    machines: Sequence[Machine],
+    packed: Arguments | None,
+    seed: int,
+    recording: Recording | None,
+    writes: OutputWrites | None,
+) -> None:
+    """Run; what was written before an error stays, as on a GPU, and its timeline."""
     error = None
     try:
-        if machine.run(seed) and writes is not None:
-            report_unwritten(machine, writes)
+        if run_in_order(machines, seed) and writes is not None:
+            report_unwritten(machines[-1], writes)
     except SimulationError as stopped:
         error = stopped.message
         if isinstance(stopped, StepLimitExceeded):
-            stopped.findings = machine.log.findings()
+            stopped.findings = _findings(machines)
         raise
     finally:
-        if not machine.starved:
+        if not any(machine.starved for machine in machines):
             if packed is not None:
                 packed.copy_back()
             if recording is not None:
                 recording.write(error)
-    return machine
 
 
-def _result(machine: Machine) -> Result:
-    launch = machine.launch
+def _result(machines: Sequence[Machine]) -> Result:
+    launches = [machine.launch for machine in machines]
     statistics = Statistics(
-        instructions=machine.instructions,
-        warps=launch.ctas * launch.warps_per_cta,
-        ctas=launch.ctas,
-        steps=machine.steps,
-        waves=-(-launch.ctas // machine.ctas_per_wave),
+        instructions=sum(machine.instructions for machine in machines),
+        warps=sum(launch.ctas * launch.warps_per_cta for launch in launches),
+        ctas=sum(launch.ctas for launch in launches),
+        steps=sum(machine.steps for machine in machines),
+        waves=sum(-(-machine.launch.ctas // machine.ctas_per_wave) for machine in machines),
     )
-    return Result(machine.log.findings(), statistics, "".join(machine.printed))
+    return Result(_findings(machines), statistics, "".join(text for machine in machines for text in machine.printed))
+
+
+def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
+    """Return what was found; what several launches of one entry have in common, once."""
+    counts: dict[Finding, int] = {}
+    for machine in machines:
+        for finding in machine.log.findings():
+            alone = replace(finding, count=1)
+            counts[alone] = counts.get(alone, 0) + finding.count
+    return tuple(replace(finding, count=count) for finding, count in counts.items())
 
 
 def _modules(ptx: str | Module | Sequence[str | Module]) -> tuple[Module, ...]:

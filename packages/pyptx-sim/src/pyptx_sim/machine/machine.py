@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
 from pyptx_sim.machine.barriers.barriers import Barriers
 from pyptx_sim.machine.geometry import MOST_WARPS, MULTIPROCESSORS, Geometry
+from pyptx_sim.machine.grids import Grids
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.frames import Frames
 from pyptx_sim.machine.memory.spaces import FlatMemory, LocalMemory, SharedMemory
@@ -25,7 +24,9 @@ from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy as np
 
     from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.findings import FindingLog
@@ -52,7 +53,7 @@ class Machine:
 
     `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work completes only
     when something waits for it. `past`, in a weak memory, says what reads may still return. `printed` collects what the
-    kernel prints.
+    kernel prints. `grids` knows of the launches in front.
     """
 
     def __init__(
@@ -86,7 +87,8 @@ class Machine:
         self.make_engine: Callable[[Timing, np.random.Generator | None], Engine] = Engine
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
         self.shared_stride = aligned(self.shared_end, 128)
-        self.starved = False
+        self.starved = self.stopped = False
+        self.grids = Grids(self)
         self.ctas_per_wave = self._ctas_per_wave(warps)
         self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
         self._latest: Wave | None = None
@@ -121,15 +123,16 @@ class Machine:
         user = point_at(self.log.origin_of(pc))
         return self.program.where(pc) + (f"\n{user}" if user else "")
 
-    def run(self, seed: int) -> bool:
-        """Run all waves; seed 0 is the default order, any other a random one. False after a reported deadlock."""
-        random = np.random.default_rng(seed) if seed else None
-        with np.errstate(all="ignore"):
-            for first in range(0, self.launch.ctas, self.ctas_per_wave):
-                wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first), random)
-                if not self._run_wave(wave, random):
-                    return False
-        return True
+    def turns(self, random: np.random.Generator | None) -> Iterator[bool]:
+        """Run all waves, and come back behind every turn of the scheduler: False if only other grids can go on.
+
+        `stopped` says in the end whether a deadlock was reported, or the grid is `starved`.
+        """
+        for first in range(0, self.launch.ctas, self.ctas_per_wave):
+            wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first), random)
+            yield from self._turns_of_wave(wave, random)
+            if self.stopped:
+                return
 
     def _wave(self, first: int, ctas: int, random: np.random.Generator | None) -> Wave:
         launch, program = self.launch, self.program
@@ -149,30 +152,37 @@ class Machine:
         for part in (barriers, engine, wave.mbarriers):
             part.attach(wave)
         self._latest = wave
+        self.grids.wave_started(wave)
         self.observers.wave_started()
         return wave
 
-    def _run_wave(self, wave: Wave, random: np.random.Generator | None) -> bool:
+    def _turns_of_wave(self, wave: Wave, random: np.random.Generator | None) -> Iterator[bool]:
         scheduler, watch = Scheduler(wave, self.code, random), Watch()
         while True:
             picked = scheduler.pick()
+            if picked is None and self.grids.pending:
+                yield False
+                continue
             if picked is None:
                 break
             index, group = picked
             if watch.stuck(wave, index) and not wave.engine.complete_all():
-                self._give_up(wave)
-                return False
+                if not self.grids.pending:
+                    self._give_up(wave)
+                    return
+                yield False
             wave.watching = watch.watching
             self._execute(wave, self.code[index], group, scheduler)
+            yield True
         self.steps += wave.steps
         finish(wave)
         if len(wave.splits.alive()):
+            self.stopped = True
             describe_deadlock(wave, self.code)
-            return False
-        return True
 
     def _give_up(self, wave: Wave) -> None:
         """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`."""
+        self.stopped = True
         waiting_ctas = self.launch.ctas - wave.geometry.first - wave.geometry.ctas
         self.starved = bool(waiting_ctas) and self.wave_warps < RESIDENT_WARPS
         if not self.starved:

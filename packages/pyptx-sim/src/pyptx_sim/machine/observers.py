@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.observer import Masks
 
-_EVENTS: Final = tuple(name for name in vars(Observer) if not name.startswith("_"))
+_EVENTS: Final = tuple(name for name in vars(Observer) if name[0] != "_" and name != "launched_behind")
 
 
 class Observers(Observer):
@@ -26,7 +26,7 @@ class Observers(Observer):
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         """Serve `observers`."""
-        self._observers = tuple(observers)
+        self.observers = tuple(observers)
         self.active = bool(observers)
         for event in _EVENTS:
             heard = [getattr(each, event) for each in observers if _hears(each, event)]
@@ -35,7 +35,12 @@ class Observers(Observer):
 
     def beside(self, observer: Observer) -> Observers:
         """Return these and one more."""
-        return Observers([*self._observers, observer])
+        return Observers([*self.observers, observer])
+
+    def launched_behind(self, before: Observer) -> None:
+        """Tell each observer which one of its kind watches the launch in front."""
+        for own, other in zip(self.observers, before.observers if isinstance(before, Observers) else (), strict=False):
+            own.launched_behind(other)
 
     def barriers(self, warps: IntArray, masks: Masks, keys: IntArray, pc: int) -> None:
         """Tell of barriers, one for each distinct key, that lanes of the warps with that key have met at."""

@@ -37,6 +37,8 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import is_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
     from pyptx_sim.program.scopes import Binding, Placement
 
@@ -152,10 +154,10 @@ class Flattener:
             scope.bind(single, VectorBinding(components))
 
     def _variables(self, variable: Variable, scope: Scope) -> None:
-        space = variable.space.partition("::")[0]
-        if space not in {"local", "param", "shared"}:
+        if _is_static(variable):
             self.static_variables.append((variable, scope))
             return
+        space = variable.space.partition("::")[0]
         for declarator in variable.declarators:
             scope.bind(declarator.name, self._variable(variable, declarator, space))
 
@@ -240,6 +242,19 @@ class Flattener:
         sites = self._numbers.sites
         sites.append(Site(len(sites), instruction, scope, self._function.name, ordinal, self._used_bytes))
         self._used_bytes = ALL_BYTES
+
+
+def static_variables(function: Function) -> Iterator[Variable]:
+    """Yield the variables of a function that live as long as the module, in the order that it is lowered in."""
+    blocks = [] if function.body is None else [function.body]
+    while blocks:
+        block = blocks.pop()
+        yield from (each for each in block.body if isinstance(each, Variable) and _is_static(each))
+        blocks += reversed([each for each in block.body if isinstance(each, Block)])
+
+
+def _is_static(variable: Variable) -> bool:
+    return variable.space.partition("::")[0] not in {"local", "param", "shared"}
 
 
 def _used_bytes(pragmas: tuple[str, ...]) -> int:

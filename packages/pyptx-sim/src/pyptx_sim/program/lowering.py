@@ -13,7 +13,7 @@ from pyptx_ir.syntax.operands import Immediate, Register
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.callgraph import CallGraph
-from pyptx_sim.program.flatten import Flattener, Numbers
+from pyptx_sim.program.flatten import Flattener, Numbers, static_variables
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder
 from pyptx_sim.program.layout import Region, SharedRegion, aligned, shape_of
@@ -79,17 +79,18 @@ class _Lowering:
         self._linked, self._graph = _linked(key)
         self._entry = _pick_entry(self._linked.functions, entry)
         self._scopes = tuple(Scope() for _ in key.modules)
+        self._indices = {name: number for number, name in enumerate(self._linked.functions)}
         self._numbers = Numbers(FIRST_SLOT)
         self._shared = SharedRegion(Region("shared", SHARED_BASE))
         self._images = ImageBuilder()
 
     def program(self) -> Program:
         order = self._graph.reachable_from(self._entry.name)
-        self._bind_functions(order)
+        self._bind_functions()
         self._bind_variables()
         layouts = self._flatten(order)
         workspace = self._workspace()
-        globals_, constants = self._images.images({name: layout.index for name, layout in layouts.items()})
+        globals_, constants = self._images.images(self._indices)
         sites, entry = tuple(self._numbers.sites), layouts[self._entry.name]
         parameters = tuple(binding for binding in entry.parameters if isinstance(binding, Placement))
         return Program(
@@ -118,12 +119,10 @@ class _Lowering:
             any_form=self._any_form,
         )
 
-    def _bind_functions(self, order: tuple[str, ...]) -> None:
-        reached = set(order)
+    def _bind_functions(self) -> None:
         for scope, keys in zip(self._scopes, self._linked.keys, strict=True):
             for name, key in keys.items():
-                if key in reached:
-                    scope.bind(name, FunctionBinding(key))
+                scope.bind(name, FunctionBinding(key))
 
     def _bind_variables(self) -> None:
         for module, variable in self._linked.variables:
@@ -146,13 +145,18 @@ class _Lowering:
 
     def _flatten(self, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
         layouts: dict[str, FunctionLayout] = {}
-        for index, name in enumerate(order):
+        static: dict[str, list[tuple[Variable, Scope]]] = {}
+        for name in order:
             function = self._linked.functions[name]
             scope = self._scopes[function.module]
             flattener = Flattener(function.node, scope, self._numbers, self._shared, function.ordinal)
-            layouts[name] = _framed(flattener.lower(index), recursive=self._graph.is_recursive(name))
-            for variable, scope in flattener.static_variables:
-                self._bind_variable(variable, scope)
+            layouts[name] = _framed(flattener.lower(self._indices[name]), recursive=self._graph.is_recursive(name))
+            static[name] = flattener.static_variables
+        for name, function in self._linked.functions.items():  # every entry sees them at the same places
+            scope = Scope(self._scopes[function.module])
+            unreached = ((variable, scope) for variable in static_variables(function.node))
+            for variable, inner in static.get(name, unreached):
+                self._bind_variable(variable, inner)
         return layouts
 
     def _workspace(self) -> int | None:

@@ -22,6 +22,7 @@ from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
+from pyptx_sim.checks.race.dependents import Dependents
 from pyptx_sim.checks.race.messages import Messages
 from pyptx_sim.checks.race.past import Past
 from pyptx_sim.checks.race.reports import Reports
@@ -51,6 +52,7 @@ class RaceChecker(Observer):
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
+        self.dependents = Dependents(view, self._clocks)
 
     def past(self, seed: int) -> Past:
         """Return what reads of this run may still return, for the machine to ask; the checker tells it of writes."""
@@ -165,6 +167,7 @@ class RaceChecker(Observer):
             if shadow is not None and len(touch.offsets):
                 self._judge(work, touch, shadow)
             self._judge_proxies(work, touch)
+        self.dependents.issued(work)
         self._cross_ordering.signalled(work)
         self._layouts.issued(work)
         self._work.issue(work)
@@ -207,6 +210,24 @@ class RaceChecker(Observer):
         shadow = self._accesses.shadow("shared")
         if self._view.cluster_size > 1:
             self._cross_ordering.wave_ended(shadow, self._causality.first_warp)
+        self.dependents.wave_ended()
+
+    def launched_behind(self, before: Observer) -> None:
+        """Watch for what is touched before the launch in front is complete."""
+        if isinstance(before, RaceChecker):
+            self.dependents.launched_behind(before.dependents)
+
+    def grids_complete(self, warps: Offsets, masks: Masks) -> None:
+        """Let the lanes know that the launches in front are complete."""
+        self.dependents.complete(warps, masks)
+
+    def dependents_released(self, warps: Offsets, masks: Masks) -> None:
+        """Note what the lanes know that let others start."""
+        self.dependents.released(warps, masks)
+
+    def run_ended(self) -> None:
+        """Judge what overlapping launches have touched."""
+        self.dependents.judge()
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -220,4 +241,5 @@ class RaceChecker(Observer):
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
+        self.dependents.access(space, kind, offsets, size, warps, lanes, pc)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)

@@ -29,6 +29,10 @@ class Retired:
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
 
+    def keep(self, column: int) -> None:
+        """Let a column of the clocks outlive waves as it is."""
+        self._all.append(column)
+
     def kept(self, known: Known, first: int, own: Columns) -> Known:
         """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on."""
         times = known[own.first : own.first + own.warps]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_sim.extension import Step
-from pyptx_sim.instructions.control import branches, calls
+from pyptx_sim.instructions.control import branches, calls, grids
 from pyptx_sim.instructions.memory import (
     addresses,
     atomics,
@@ -64,7 +64,8 @@ def _control() -> Iterator[Step]:
     yield Step(opcode="ret", effect="control", end=calls.compile_ret)
     yield Step(opcode="call", effect="control", end=calls.compile_call)
     yield from _alike("nanosleep brkpt pmevent", "none", transfers.compile_hint)
-    yield Step(opcode="griddepcontrol", effect="order", compile=transfers.compile_hint)
+    yield Step(opcode="griddepcontrol.wait", effect="order", end=grids.compile_wait)
+    yield Step(opcode="griddepcontrol.launch_dependents", effect="order", end=grids.compile_release)
 
 
 def _order() -> Iterator[Step]:

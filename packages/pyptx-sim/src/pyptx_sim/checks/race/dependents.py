@@ -1,0 +1,175 @@
+"""Races of launches that overlap: what a dependent grid does before it knows that the grids in front are complete.
+
+A thread knows that behind its own `griddepcontrol.wait`, and behind whatever orders such a wait before it. What it
+touches without knowing races with every access of the grid in front to the same bytes, whenever that comes, unless one
+of the two is no write, or both are strong. Whatever is said here holds for every schedule. Manual: "griddepcontrol".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Work
+    from pyptx_sim.origins import Place
+
+_STRONG: Final = frozenset({"atomic", "strong-read"})
+_WRITES: Final = frozenset({"write", "atomic"})
+_HINT: Final = "execute griddepcontrol.wait before the first access to what the launch in front touches"
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Bytes that an instruction of each of two launches touches: whether each writes, the first byte, and how many."""
+
+    pcs: tuple[int, int]
+    writes: tuple[bool, bool]
+    offset: int
+    count: int
+
+
+class _Footprint:
+    """Which bytes of the global space some accesses touch, and by which instruction: of several, one that is weak."""
+
+    def __init__(self, size: int) -> None:
+        self._numbers: dict[tuple[int, bool], int] = {}
+        self._keys: list[tuple[int, bool]] = [(-1, False)]
+        self._tables = {writes: np.zeros(size, np.uint16) for writes in (False, True)}
+
+    def enter(self, offsets: Offsets, size: int, pc: int, *, writes: bool, strong: bool) -> None:
+        """Enter accesses of one instruction; an atomic update counts as a write."""
+        number = self._numbers.setdefault((pc, strong), len(self._keys))
+        if number == len(self._keys):
+            self._keys.append((pc, strong))
+        table = self._tables[writes]
+        places = (offsets[:, None] + np.arange(size)).ravel()
+        table[places[table[places] == 0] if strong else places] = number
+
+    def meet(self, other: _Footprint) -> Iterator[_Meeting]:
+        """Yield what both touch and one writes, where not both are strong."""
+        for own, theirs in ((False, True), (True, True), (True, False)):
+            mine, others = self._tables[own], other._tables[theirs]
+            at = np.flatnonzero((mine > 0) & (others > 0))
+            pairs, first, counts = np.unique(
+                np.column_stack([mine[at], others[at]]), axis=0, return_index=True, return_counts=True
+            )
+            for (here, there), index, count in zip(pairs.tolist(), first.tolist(), counts.tolist(), strict=True):
+                (pc, strong), (other_pc, other_strong) = self._keys[here], other._keys[there]
+                if not (strong and other_strong):
+                    yield _Meeting((pc, other_pc), (own, theirs), int(at[index]), count)
+
+
+class Dependents:
+    """What one launch does that others in front or behind may overlap with; nothing where it runs alone."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks) -> None:
+        """Begin as a launch that runs alone."""
+        self._view, self._clocks = view, clocks
+        self.before: Dependents | None = None
+        """The launch in front, if this one may overlap with it."""
+        self._column = -1  # of the clocks: whether the grids in front are known to be complete
+        self.touched: _Footprint | None = None
+        """What this launch touches, if another one may overlap with it."""
+        self._early: _Footprint | None = None
+        self._blocks: set[int] = set()  # of this wave, which have not let dependents start
+        self._released: set[int] = set()
+        self.hides = True
+        """Whether every block has waited before it let dependents start: then those in front are complete by then."""
+
+    def launched_behind(self, before: Dependents) -> None:
+        """Note that another launch may still run while this one does."""
+        size = self._view.arena_size("global")
+        self.before, self._early = before, _Footprint(size)
+        before.touched = _Footprint(size)
+        self._column = self._clocks.columns(1)
+        self._clocks.retired.keep(self._column)
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def complete(self, warps: Offsets, masks: Masks) -> None:
+        """Let lanes know that the grids in front are complete."""
+        if self.before is not None:
+            columns = np.full(len(warps), self._column, np.int64)
+            self._clocks.learn_of(warps, masks, columns, np.ones(len(warps), np.int32))
+
+    def released(self, warps: Offsets, masks: Masks) -> None:
+        """Note that lanes let dependent grids start."""
+        if self.before is None:
+            return
+        positions, lanes = np.nonzero(masks)
+        self.hides &= bool(self._knows(warps[positions], lanes).all())
+        self._released.update((warps // self._view.warps_per_cta).tolist())
+
+    def wave_ended(self) -> None:
+        """Note which blocks have ended without a wait, and so have let dependent grids start."""
+        if self.before is None:
+            return
+        size = self._view.warps_per_cta
+        for block in self._blocks - self._released:
+            rows = self._clocks.rows_of_warps(block * size, size)
+            self.hides &= bool(self._clocks.known[rows, self._column].any())
+        self._blocks.clear()
+        self._released.clear()
+
+    def access(
+        self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Remember accesses of lanes."""
+        if space == "global" and self._overlaps:
+            self._enter(offsets, size, warps, lanes, pc, writes=kind in _WRITES, strong=kind in _STRONG)
+
+    def issued(self, work: Work) -> None:
+        """Remember what asynchronous work will touch."""
+        for touch in work.touches if self._overlaps else ():
+            if touch.space == "global" and len(touch.offsets):
+                warps, lanes = work.warps[touch.owners], work.lanes[touch.owners]
+                self._enter(touch.offsets, touch.size, warps, lanes, work.pc, writes=touch.writes, strong=False)
+
+    @property
+    def _overlaps(self) -> bool:
+        return self.touched is not None or self._early is not None
+
+    def _enter(
+        self, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool, strong: bool
+    ) -> None:
+        if self.touched is not None:
+            self.touched.enter(offsets, size, pc, writes=writes, strong=strong)
+        if self._early is not None:
+            self._blocks.update(np.unique(warps // self._view.warps_per_cta).tolist())
+            early = ~self._knows(warps, lanes)
+            self._early.enter(offsets[early], size, pc, writes=writes, strong=strong)
+
+    def _knows(self, warps: Offsets, lanes: Offsets) -> NDArray[np.bool_]:
+        known: NDArray[np.bool_] = self._clocks.known[self._clocks.rows(warps, lanes), self._column] > 0
+        return known
+
+    # --- judging --------------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        """Report what this launch has touched too early of what those in front touch."""
+        before = self.before
+        while before is not None and self._early is not None and before.touched is not None:
+            for meeting in self._early.meet(before.touched):
+                self._report(before, meeting)
+            before = None if before.hides else before.before
+
+    def _report(self, before: Dependents, meeting: _Meeting) -> None:
+        what = self._view.describe("global", meeting.offset)
+        own, other = ("writes" if writes else "reads" for writes in meeting.writes)
+        message = (
+            f"{own} {what} without knowing that the launch in front is complete, which {other} it "
+            f"(PTX {before.place(meeting.pcs[1])})"
+        )
+        self._view.report("global-race", message, meeting.pcs[0], hint=_HINT, count=meeting.count)
+
+    def place(self, pc: int) -> Place | None:
+        """Return the PTX line of an instruction of this launch."""
+        return self._view.place(pc)
