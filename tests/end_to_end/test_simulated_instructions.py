@@ -38,21 +38,12 @@ CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 
 TENSOR_CORES = "the matrix units' arithmetic comes with the tensor cores"
 ASYNCHRONOUS = "asynchronous copies and their barriers come together: they need an engine that lets results land late"
-TEXTURES = "textures, samplers and surfaces are opaque objects that a launch cannot bind yet"
 
 # opcode prefix: why it is not simulated
 NOT_SIMULATED: dict[str, str] = {
     "mma": "products of scaled blocks belong to Blackwell's semantics",
     "tcgen05": TENSOR_CORES,
     "clusterlaunchcontrol": ASYNCHRONOUS,
-    "tex": TEXTURES,
-    "tld4": TEXTURES,
-    "txq": TEXTURES,
-    "suld": TEXTURES,
-    "sust": TEXTURES,
-    "sured": TEXTURES,
-    "suq": TEXTURES,
-    "istypep": TEXTURES,
 }
 
 # Modules that no program can come of: they show syntax, name what they do not declare, or what ptxas does not take.

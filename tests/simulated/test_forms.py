@@ -33,10 +33,10 @@ STEPS = 3000
 RUNS = full(400, default=120)
 ROOT = Path(__file__).parents[2]
 
-TEXTURES = "textures and surfaces: filtering in fixed point, formats and layouts that only the driver knows"
+SAMPLES = "textures of several samples, which no interface of CUDA makes"
 # What Hopper has and the simulator has not, by opcode or by a word of it, and why.
 NOT_SIMULATED = {
-    **dict.fromkeys(("tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"), TEXTURES),
+    **dict.fromkeys(("2dms", "a2dms"), SAMPLES),
     "layout::v1": "mbarriers of PTX 9.3, whose layout the manual leaves open",
     "phase_type::primary": "phases of these mbarriers",
     "phase_type::conditional": "phases of these mbarriers",

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.memory import DeviceArray, Memory
+    from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.runtime import SimulationResult
     from pyptx_sim.simulator import run
+    from pyptx_sim.textures import Surface, Texture
     from pyptx_sim.values import Mapped, Uninitialised
 else:
     __getattr__, __dir__ = late_names(
@@ -26,8 +28,11 @@ else:
             "Mapped": "values",
             "Memory": "memory",
             "Result": "result",
+            "Sampler": "numerics.sampling",
             "SimulationResult": "runtime",
             "Statistics": "result",
+            "Surface": "textures",
+            "Texture": "textures",
             "Uninitialised": "values",
             "run": "simulator",
         },
@@ -43,8 +48,11 @@ __all__ = [
     "Mapped",
     "Memory",
     "Result",
+    "Sampler",
     "SimulationResult",
     "Statistics",
+    "Surface",
+    "Texture",
     "Uninitialised",
     "run",
 ]

@@ -14,12 +14,14 @@ from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
 from pyptx_sim.memory import ALIGNMENT, DeviceArray, Placed
+from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.placing import Placing, is_pointer
 from pyptx_sim.program.constants import encode
-from pyptx_sim.program.images import RED_ZONE
+from pyptx_sim.program.images import OPAQUE_TYPES, RED_ZONE
 from pyptx_sim.program.layout import aligned
-from pyptx_sim.program.windows import FIRST_OFFSET
+from pyptx_sim.program.windows import FIRST_OFFSET, GLOBAL_WINDOW
 from pyptx_sim.structures import raw_member
+from pyptx_sim.textures import Surface, Texture
 from pyptx_sim.types import byte_size
 from pyptx_sim.values import Mapped
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.launch import Launch
+    from pyptx_sim.machine.memory.texels import Bound, Handles
     from pyptx_sim.memory import Memory
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
@@ -41,10 +44,14 @@ _HEAP_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Arguments:
-    """The arguments of one launch, packed; `memories` are the spaces that outlive waves."""
+    """The arguments of one launch, packed; `memories` are the spaces that outlive waves.
+
+    `handles` are those of textures, samplers and surfaces.
+    """
 
     memories: dict[str, FlatMemory]
     heap: Heap
+    handles: Handles
     _placed: list[Placed] = field(default_factory=list[Placed])
 
     @property
@@ -68,6 +75,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     variables = max((program.globals for program, _ in launches), key=lambda image: len(image.data))
     placing = _placing(variables, _memory(launches))
     banks = [_bank_of(placing, program, launch) for program, launch in launches]
+    named = [_named_handles(placing, program, launch) for program, launch in launches]
     heap, memory = _global_memory(launches, variables, placing, checked=checked)
     return tuple(
         Arguments(
@@ -77,9 +85,10 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
                 "param": _bank(bank, checked=checked),
             },
             heap,
+            {**placing.handles, **handles},
             placing.placed,
         )
-        for (program, _), bank in zip(launches, banks, strict=True)
+        for (program, _), bank, handles in zip(launches, banks, named, strict=True)
     )
 
 
@@ -100,12 +109,25 @@ def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
     return bytes(bank)
 
 
+def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handles:
+    """Return what the variables of textures, samplers and surfaces stand for: what they are bound to, by name."""
+    handles: dict[int, Bound] = {GLOBAL_WINDOW + offset: sampler for offset, sampler in program.samplers.items()}
+    variables = {place.name: place for place in program.globals.placements if place.type in OPAQUE_TYPES}
+    for name, value in launch.textures.items():
+        if name not in variables:
+            known = ", ".join(variables) or "none"
+            raise LaunchError(f"no .texref, .samplerref or .surfref {name}", hint=f"the module's: {known}")
+        handles[GLOBAL_WINDOW + variables[name].offset] = placing.bound(value, f"'{name}'", name)
+    return handles
+
+
 def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
     """Return the memory that launches see: their own, or that of their arrays."""
     memories: list[Memory] = []
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
-        memories += [array.memory for value in launch.args for array in _device_arrays(value)]
+        values = (*launch.args, *launch.textures.values())
+        memories += [array.memory for value in values for array in _device_arrays(value)]
     if any(memory is not memories[0] for memory in memories):
         raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
     return memories[0] if memories else None
@@ -114,8 +136,9 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
 def _device_arrays(value: object) -> Iterator[DeviceArray]:
     if isinstance(value, DeviceArray):
         yield value
-    elif isinstance(value, Mapped):
-        yield from _device_arrays(value.array)
+    elif isinstance(value, Mapped | Texture | Surface):
+        for array in (value.array, *(value.levels if isinstance(value, Texture) else ())):
+            yield from _device_arrays(array)
     elif isinstance(value, Mapping | tuple | list):
         held = cast("Mapping[str, object] | Sequence[object]", value)
         for member in held.values() if isinstance(held, Mapping) else held:
@@ -139,6 +162,9 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     if is_pointer(value) and raw_member(value) is None:
         _check_pointer(place)
         return placing.pointer(value, what, name)
+    if isinstance(value, Texture | Surface | Sampler):
+        _check_pointer(place)
+        return placing.handle(value, what, name)
     if isinstance(value, Mapped):
         return _descriptor(placing, place, value, what, name)
     raw = raw_member(value)

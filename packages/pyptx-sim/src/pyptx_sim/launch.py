@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.limits import Count
     from pyptx_sim.memory import Memory
+    from pyptx_sim.textures import Opaque
     from pyptx_sim.values import Argument
 
 
@@ -29,6 +30,9 @@ class Launch:
     `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named where addresses
     alone are passed.
 
+    A `Texture`, `Surface` or `Sampler` is passed by its 64-bit handle; `textures` binds those that are variables of the
+    module (`.texref`, `.samplerref`, `.surfref`), by their names.
+
     `cooperative`: all blocks are to be resident at once, so that they may wait for each other
     (`cudaLaunchCooperativeKernel`). `dependent`: blocks may start before the launch in front of it in the stream has
     ended, once all blocks of that have executed `griddepcontrol.launch_dependents` or ended; they see its memory only
@@ -45,6 +49,7 @@ class Launch:
     shared_bytes: int = 0
     args: Sequence[Argument] = ()
     memory: Memory | None = None
+    textures: Mapping[str, Opaque] = field(default_factory=dict[str, "Opaque"])
     cooperative: bool = False
     dependent: bool = False
     names: Sequence[str] = ()
@@ -61,6 +66,7 @@ class LaunchFields(TypedDict, total=False):
     shared_bytes: int
     args: Sequence[Argument]
     memory: Memory | None
+    textures: Mapping[str, Opaque]
     cooperative: bool
     dependent: bool
     names: Sequence[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -13,32 +13,41 @@ from pyptx_sim.arrays import host_array, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import descriptor_of
 from pyptx_sim.machine.memory.buffers import Buffer
+from pyptx_sim.machine.memory.texels import Level, Texels
 from pyptx_sim.memory import DeviceArray, Placed, behind, check_dtype, find
+from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 from pyptx_sim.structures import Member, raw_member, scalar_member, structure
+from pyptx_sim.textures import Surface, Texture, extents_of
 from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.arrays import Tensor
     from pyptx_sim.extension import Descriptor
+    from pyptx_sim.machine.memory.texels import Bound
     from pyptx_sim.operation import Array
+    from pyptx_sim.textures import Opaque
     from pyptx_sim.values import Argument
 
 _POINTER: Final = struct.Struct("<Q")
+# Handles are no addresses: these are in no state space.
+_FIRST_HANDLE: Final = 0x7000_0000_0000
+_HANDLE_STRIDE: Final = 32
 
 
 @dataclass(slots=True)
 class Placing:
     """What the global space holds: `placed` arrays and their `buffers`; it is filled up to `end`.
 
-    `descriptors` are those that parameters point to, with their places.
+    `descriptors` are those that parameters point to, with their places; `handles` are those of textures and surfaces.
     """
 
     end: int
     buffers: list[Buffer]
     placed: list[Placed]
     descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
+    handles: dict[int, Bound] = field(default_factory=dict[int, "Bound"])
 
     def array(
         self,
@@ -82,6 +91,27 @@ class Placing:
         self.end = behind(place)
         return _POINTER.pack(GLOBAL_WINDOW + place.start)
 
+    def bound(self, value: Opaque, what: str, name: str) -> Bound:
+        """Return a texture or surface with the places of its texels; a sampler is itself."""
+        if isinstance(value, Sampler):
+            return value
+        arrays = (value.array, *(value.levels if isinstance(value, Texture) else ()))
+        found = [extents_of(array, value.geometry) for array in arrays]
+        starts = [self.array(array, f"the texels of {what}", name) - GLOBAL_WINDOW for array in arrays]
+        levels = [Level(start, extents) for start, (_, extents, _) in zip(starts, found, strict=True)]
+        (slices, _, channels), *_ = found
+        first = value.array.array if isinstance(value.array, DeviceArray) else value.array
+        texels = Texels(what, value.geometry, tuple(levels), slices, channels, first.dtype, writeable=True)
+        if isinstance(value, Surface):
+            return texels
+        return replace(texels, sampler=value.sampler, normalized_float=value.normalized_float, writeable=False)
+
+    def handle(self, value: Opaque, what: str, name: str) -> bytes:
+        """Return a handle of a texture, sampler or surface."""
+        number = _FIRST_HANDLE + _HANDLE_STRIDE * len(self.handles)
+        self.handles[number] = self.bound(value, what, name)
+        return _POINTER.pack(number)
+
     def member(self, value: Argument, what: str, name: str) -> Member:
         """Return a value as C lays it out in a structure: arrays as pointers to them, descriptors as they are."""
         raw = raw_member(value)
@@ -90,6 +120,8 @@ class Placing:
         if isinstance(value, Mapped):
             kind, data = self.descriptor(value, what, name)
             return Member(data, kind.alignment, kind.name)
+        if isinstance(value, Texture | Surface | Sampler):
+            return Member(self.handle(value, what, name), _POINTER.size, "handle")
         if isinstance(value, Mapping):
             return structure([self.member(each, f"{what}.{key}", key) for key, each in value.items()])
         if isinstance(value, tuple | list):

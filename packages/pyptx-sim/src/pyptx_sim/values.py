@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from pyptx_sim.arrays import Tensor
     from pyptx_sim.memory import DeviceArray
     from pyptx_sim.operation import Array
+    from pyptx_sim.textures import Opaque
 
 Raw: TypeAlias = "bytes | bytearray | memoryview | ctypes.Structure | ctypes.Union | ctypes.Array[Any] | np.void"
 Number: TypeAlias = "int | float | bool | np.generic"
 Composed: TypeAlias = "Raw | Sequence[Argument] | Mapping[str, Argument]"
-Value: TypeAlias = "Mapped | DeviceArray | Array | Tensor | Number | Composed"
+Value: TypeAlias = "Mapped | Opaque | DeviceArray | Array | Tensor | Number | Composed"
 Argument: TypeAlias = "Value | Uninitialised"
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.memory.heap import Heap
     from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.texels import Handles
     from pyptx_sim.machine.scheduling.code import Block, Code, Group
     from pyptx_sim.observer import Past, Space
     from pyptx_sim.program.program import Program
@@ -53,7 +54,8 @@ class Machine:
 
     `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work completes only
     when something waits for it. `past`, in a weak memory, says what reads may still return. `printed` collects what the
-    kernel prints. `grids` knows of the launches in front.
+    kernel prints. `grids` knows of the launches in front; `handles` say which textures, samplers and surfaces there
+    are.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Machine:
         self.instructions = 0
         self.step_limit: int | None = None
         self.late = False
+        self.handles: Handles = {}
         self.allocations: Sequence[SharedVariable] = ()
         self.make_engine: Callable[[Timing, np.random.Generator | None], Engine] = Engine
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end

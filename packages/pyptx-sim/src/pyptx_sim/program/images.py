@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax.operands import Binary, Symbol, Vector
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.constants import Form, encode_initializer
 from pyptx_sim.program.layout import Region, Shape, variable_shape
 from pyptx_sim.program.program import Image
@@ -23,7 +25,8 @@ RED_ZONE = 256
 _DRIVER_ALIGNMENT = 256
 
 # Their initialisers set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
-_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+OPAQUE_TYPES = frozenset({"texref", "samplerref", "surfref"})
+_ADDRESS_MODES = {"clamp_ogl": "clamp", "clamp_to_edge": "clamp", "clamp_to_border": "border"}
 
 
 def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bool) -> int:
@@ -74,11 +77,19 @@ class ImageBuilder:
         self._reserved.append((placement, data))
         return placement.offset
 
+    def samplers(self) -> dict[int, Sampler]:
+        """Return the samplers whose initialisers say how they read, by their offsets in the global space."""
+        return {
+            placement.offset: _sampler(declarator.initializer)
+            for placement, shape, declarator, _ in self._declared
+            if shape.type == "samplerref" and isinstance(declarator.initializer, Vector)
+        }
+
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
         """Return the images of global and constant memory; initialisers may name any variable or function."""
         data = {space: bytearray(region.end) for space, region in self._regions.items()}
         for placement, shape, declarator, scope in self._declared:
-            if declarator.initializer is None or shape.type in _OPAQUE:
+            if declarator.initializer is None or shape.type in OPAQUE_TYPES:
                 continue
 
             def address_of(name: str, form: Form, scope: Scope = scope) -> int:
@@ -95,3 +106,20 @@ class ImageBuilder:
         placements = [*(place for place, *_ in self._declared), *(place for place, _ in self._reserved)]
         places = {space: tuple(place for place in placements if place.space == space) for space in data}
         return Image(bytes(data["global"]), places["global"]), Image(bytes(data["const"]), places["const"])
+
+
+def _sampler(fields: Vector) -> Sampler:
+    """Return the sampler of an initialiser: `{addr_mode_0 = wrap, filter_mode = linear}`. Manual: "Samplerref"."""
+    given = {
+        field.name: value.name if isinstance(value, Symbol) else getattr(value, "text", "")
+        for part in fields.elements
+        if isinstance(part, Binary)
+        for field, value in [(part.left, part.right)]
+        if isinstance(field, Symbol)
+    }
+    modes = [given.get(f"addr_mode_{axis}", "clamp_to_edge") for axis in range(3)]
+    return Sampler(
+        address=tuple(_ADDRESS_MODES.get(mode, mode) for mode in modes),
+        filter="linear" if given.get("filter_mode") == "linear" else "point",
+        normalized=given.get("force_unnormalized_coords", "0") != "1",
+    )

@@ -117,6 +117,7 @@ class _Lowering:
             registers=_registers(self._entry),
             workspace=workspace,
             any_form=self._any_form,
+            samplers=self._images.samplers(),
         )
 
     def _bind_functions(self) -> None:

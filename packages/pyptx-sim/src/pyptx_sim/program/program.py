@@ -17,11 +17,12 @@ from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
 # Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the
@@ -114,7 +115,8 @@ class Program:
     `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
     clusters (`.blocksareclusters`). `registers` is how many each thread is launched with, as far as that is
     known. `workspace` is the place in the global space of what a cooperative grid shares, if the program asks for it.
-    `any_form`: what is a form of no row is read as the form that it comes nearest to.
+    `samplers` are those that the modules initialise, by their offsets in the global space. `any_form`: what is a form
+    of no row is read as the form that it comes nearest to.
     """
 
     modules: tuple[Module, ...]
@@ -140,6 +142,7 @@ class Program:
     registers: int | None
     workspace: int | None
     any_form: bool
+    samplers: Mapping[int, Sampler]
 
     @property
     def uses_stack(self) -> bool:

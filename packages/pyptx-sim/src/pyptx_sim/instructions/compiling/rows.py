@@ -17,6 +17,7 @@ from pyptx_sim.instructions.memory import (
     transfers,
 )
 from pyptx_sim.instructions.synchronization import async_copy, barriers, mbarriers
+from pyptx_sim.instructions.textures import fetches, queries, surfaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -68,6 +69,16 @@ def _control() -> Iterator[Step]:
     yield Step(opcode="griddepcontrol.launch_dependents", effect="order", end=grids.compile_release)
 
 
+def _textures() -> Iterator[Step]:
+    yield Step(opcode="tex", effect="access", compile=fetches.compile_fetch)
+    yield Step(opcode="tld4", effect="access", compile=fetches.compile_gather)
+    yield from _alike("txq suq", "none", queries.compile_query)
+    yield Step(opcode="istypep", effect="none", compile=queries.compile_test)
+    yield Step(opcode="suld", effect="access", compile=surfaces.compile_load)
+    yield Step(opcode="sust", effect="access", compile=surfaces.compile_store)
+    yield Step(opcode="sured", effect="access", compile=surfaces.compile_reduction)
+
+
 def _order() -> Iterator[Step]:
     yield from [
         Step(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="") for opcode in ("bar", "barrier")
@@ -98,4 +109,4 @@ def _async_copies() -> Iterator[Step]:
     yield Step(opcode="cp.async.mbarrier", effect="issue", compile=async_copy.compile_arrive, signals=True)
 
 
-STEPS: Final = (*_memory(), *_matrices(), *_control(), *_order(), *_mbarriers(), *_async_copies())
+STEPS: Final = (*_memory(), *_matrices(), *_textures(), *_control(), *_order(), *_mbarriers(), *_async_copies())

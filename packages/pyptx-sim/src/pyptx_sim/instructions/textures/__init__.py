@@ -1,0 +1,1 @@
+"""Textures and surfaces. Manual: "Texture Instructions", "Surface Instructions"."""

@@ -1,0 +1,170 @@
+"""The threads that access textures or surfaces, in a flat order; handles, and what they stand for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Address, Symbol, TensorAddress
+from pyptx_sim.errors import SimulationError
+from pyptx_sim.machine.lanes import pick, spread
+from pyptx_sim.program.scopes import Placement
+from pyptx_sim.program.windows import GLOBAL_WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.access import Access
+    from pyptx_sim.machine.memory.atomics import Update
+    from pyptx_sim.machine.memory.texels import Texels
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.types import DType
+
+B = TypeVar("B")
+
+_HANDLE_BYTES = 8
+_HINT = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
+
+
+class Threads:
+    """Some threads of a step: entry i of every array is the i-th one's."""
+
+    __slots__ = ("_columns", "_lanes", "_positions", "wave")
+
+    def __init__(self, wave: Wave, lanes: Lanes) -> None:
+        """Take the active lanes."""
+        self.wave, self._lanes = wave, lanes
+        self._positions, self._columns = lanes.active
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._positions)
+
+    @property
+    def lanes(self) -> Lanes:
+        """The lanes that they are."""
+        return self._lanes
+
+    def read(self, reader: Reader) -> Array:
+        """Return a value of each."""
+        return pick(reader(self.wave, self._lanes), self._positions, self._columns)
+
+    def spread(self, values: Array) -> Array:
+        """Return their values as one for each lane of the step."""
+        return spread(values, self._positions, self._columns, self._lanes.height)
+
+    def chosen(self, which: Mask) -> Threads | None:
+        """Return some of them; None if there are none."""
+        if which.all():
+            return self
+        part = self._lanes.narrowed(self.spread(which).astype(np.bool_))
+        return None if part is None else Threads(self.wave, part)
+
+    def load(self, access: Access, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
+        """Return `count` elements at offsets of the global arena; zeros where an access is not sound."""
+        memory, everywhere = self.wave.memories["global"], self.spread(offsets)
+        places = access.places(self.wave, self._lanes, memory, everywhere)
+        if places is None:
+            return [np.zeros(len(self), dtype)] * count
+        if self.wave.machine.checked:
+            access.before(self.wave, self._lanes, memory, places)
+        found = memory.arena.gather(places.offsets, dtype, count)
+        return [pick(places.spread(each, self._lanes.height), self._positions, self._columns) for each in found]
+
+    def store(self, access: Access, offsets: IntArray, values: Sequence[Array]) -> None:
+        """Store elements side by side at offsets of the global arena."""
+        memory, everywhere = self.wave.memories["global"], self.spread(offsets)
+        places = access.places(self.wave, self._lanes, memory, everywhere)
+        if places is None:
+            return
+        stored = [places.pick(self.spread(each)) for each in values]
+        if self.wave.machine.checked:
+            access.before(self.wave, self._lanes, memory, places, stored)
+        if self.wave.watching and memory.arena.holds(places.offsets, stored):
+            return
+        memory.arena.scatter(places.offsets, stored)
+        memory.arena.mark(places.offsets, access.size)
+        self.wave.version += 1
+
+    def update(self, access: Access, offsets: IntArray, how: Update, values: Array) -> None:
+        """Combine elements at offsets of the global arena with values, thread after thread."""
+        memory, everywhere = self.wave.memories["global"], self.spread(offsets)
+        places = access.places(self.wave, self._lanes, memory, everywhere)
+        if places is None:
+            return
+        if self.wave.machine.checked:
+            access.before(self.wave, self._lanes, memory, places)
+        sources = np.broadcast_to(places.pick(self.spread(values)), places.offsets.shape).reshape(-1)
+        memory.arena.update(places.offsets.reshape(-1) // access.size, how, np.ascontiguousarray(sources))
+        self.wave.version += 1
+
+    def by_handle(
+        self, reader: Reader, kind: type[B] | tuple[type[B], ...], what: str
+    ) -> Iterator[tuple[Mask, Threads, B]]:
+        """Yield which threads use the same handle, these threads, and what the handle stands for."""
+        handles = self.read(reader)
+        for handle in np.unique(handles).tolist():
+            found = self.wave.machine.handles.get(int(handle))
+            if not isinstance(found, kind):
+                known = "" if found is None else f", but a {type(found).__name__.lower()}"
+                raise SimulationError(
+                    f"{int(handle):#x} is the handle of no {what}{known}",
+                    where=self.wave.machine.where(self.wave.pc),
+                    hint=_HINT,
+                )
+            which: NDArray[np.bool_] = handles == handle
+            some = self.chosen(which)
+            if some is not None:
+                yield which, some, found
+
+
+def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
+    """Return what stands in the brackets of an operand: handles and, last, coordinates."""
+    found = operands.named(name)
+    if isinstance(found, TensorAddress):
+        return found.elements
+    if isinstance(found, Address):
+        return (found.base,)
+    return (found,)
+
+
+def handle(operands: Operands, operand: Operand) -> Reader:
+    """Return what reads a handle: of a variable its address, of a kernel's parameter what it holds."""
+    placed = operands.scope.find(operand.name) if isinstance(operand, Symbol) else None
+    if not isinstance(placed, Placement):
+        return operands.read(operand, "u64")
+    if placed.space != "param":
+        address = np.full((1, 1), GLOBAL_WINDOW + placed.offset, np.uint64)
+        return lambda _wave, _lanes: address
+    first = placed.offset
+
+    def read(wave: Wave, _lanes: Lanes) -> Array:
+        data = wave.memories["param"].arena.bytes_at(first, _HANDLE_BYTES)
+        return cast("Array", np.frombuffer(data, np.uint64).reshape(1, 1))
+
+    return read
+
+
+def numbers(operands: Operands, operand: Operand, types: Sequence[str]) -> list[Reader]:
+    """Return what reads the elements of a vector, the types' number of them."""
+    elements = operands.elements(operand)
+    return [operands.read(*pair) for pair in zip(elements, types, strict=False)]
+
+
+def check_geometry(threads: Threads, texels: Texels, geometry: str) -> None:
+    """Refuse to access a texture or surface as one of another geometry."""
+    if texels.geometry == geometry:
+        return
+    raise SimulationError(
+        f"an access of geometry .{geometry} to {texels.name}, whose geometry is .{texels.geometry}",
+        where=threads.wave.machine.where(threads.wave.pc),
+        hint=f'make it with geometry="{geometry}"',
+    )

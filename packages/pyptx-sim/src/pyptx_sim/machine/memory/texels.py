@@ -1,0 +1,87 @@
+"""Textures and surfaces of a launch: where their texels lie in the global space. Manual: "Texture Instructions"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_sim.numerics.sampling import Indices, Sampler
+    from pyptx_sim.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How an array is laid out: along how many axes, whether in layers, of how many faces."""
+
+    axes: int
+    layered: bool = False
+    faces: int = 1
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions the array has, without channels."""
+        return self.axes + (self.layered or self.faces > 1)
+
+
+GEOMETRIES: Final[Mapping[str, Geometry]] = {
+    "1d": Geometry(1),
+    "2d": Geometry(2),
+    "3d": Geometry(3),
+    "a1d": Geometry(1, layered=True),
+    "a2d": Geometry(2, layered=True),
+    "cube": Geometry(2, faces=6),
+    "acube": Geometry(2, layered=True, faces=6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of detail: where it begins in the global arena, and its extents, x first."""
+
+    start: int
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Texels:
+    """The texels of a texture or surface; `slices` are its layers, and of each the faces.
+
+    `writeable`: it is a surface. `normalized_float`: integers are read as numbers from 0, or -1, to 1.
+    """
+
+    name: str
+    geometry: str
+    levels: tuple[Level, ...]
+    slices: int
+    channels: int
+    dtype: DType
+    sampler: Sampler | None = None
+    normalized_float: bool = False
+    writeable: bool = False
+
+    @property
+    def shape(self) -> Geometry:
+        """What its geometry says of it."""
+        return GEOMETRIES[self.geometry]
+
+    @property
+    def texel_bytes(self) -> int:
+        """The bytes of one texel."""
+        return self.dtype.itemsize * self.channels
+
+    def rows(self, level: Level, slice_: Indices | int, outer: tuple[Indices, ...]) -> Indices:
+        """Return the offsets of rows along x in the arena: of a slice, at these y (and z)."""
+        row: Indices = np.asarray(slice_, np.int64)
+        for extent, index in zip(level.extents[:0:-1], outer[::-1], strict=True):
+            row = row * extent + index
+        return level.start + row * (level.extents[0] * self.texel_bytes)
+
+
+Bound: TypeAlias = "Texels | Sampler"
+Handles: TypeAlias = "Mapping[int, Bound]"
+"""What 64-bit handles stand for."""

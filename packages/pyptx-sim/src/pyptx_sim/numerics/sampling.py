@@ -1,0 +1,168 @@
+"""Where a texture is read, and by what weights: coordinates, borders, filters, faces of cubes, levels of detail.
+
+Coordinates become the numbers of texels along each axis. Linear filtering takes the two nearest ones of an axis, with
+weights of 8 fractional bits, in which 1 is exact. CUDA C++ Programming Guide: "Texture Fetching"; manual: "Texture
+Sampler and Surface Types".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "NDArray[np.float64]"
+Indices: TypeAlias = "NDArray[np.int64]"
+
+ADDRESS_MODES: Final = ("wrap", "mirror", "clamp", "border")
+FILTERS: Final = ("point", "linear")
+COMPARISONS: Final = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+_STEPS: Final = 256  # of a weight, or of the distance between two levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """How a texture is read.
+
+    `address` says what lies outside, for all axes or for each, x first: `"clamp"` the nearest texel, `"border"` the
+    colour `border` (r, g, b, a), `"wrap"` and `"mirror"` the texture again; the last two, for normalised coordinates
+    alone, mean clamp for others. `filter` is `"point"` or `"linear"`, `mip_filter` that between levels of detail.
+    `normalized`: coordinates go from 0 to 1 along each axis. `compare` says how an instruction's depth is compared with
+    a texel: `"<="` makes 1 of a depth that is at most the texel's, and 0 of any other. CUDA C++ Programming Guide:
+    "Texture Object API".
+    """
+
+    address: str | tuple[str, ...] = "clamp"
+    filter: str = "point"
+    mip_filter: str = "point"
+    normalized: bool = False
+    border: tuple[float, float, float, float] = (0, 0, 0, 0)
+    compare: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse words that no device knows."""
+        modes = (self.address,) if isinstance(self.address, str) else self.address
+        asked = [*((mode, ADDRESS_MODES) for mode in modes), (self.filter, FILTERS), (self.mip_filter, FILTERS)]
+        asked += [] if self.compare is None else [(self.compare, tuple(COMPARISONS))]
+        for word, known in asked:
+            if word not in known:
+                raise LaunchError(f"a sampler knows no {word!r}", hint=f"it is one of {', '.join(known)}")
+
+    def mode(self, axis: int) -> str:
+        """Return what lies outside along an axis, 0 for x."""
+        if isinstance(self.address, str):
+            return self.address
+        return self.address[min(axis, len(self.address) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """One texel along an axis for each thread: its number, its weight, and whether it lies in the texture."""
+
+    index: Indices
+    weight: Numbers
+    inside: NDArray[np.bool_]
+
+
+def taps(
+    coordinates: NDArray[Any], extent: int, sampler: Sampler, axis: int, offsets: NDArray[Any] | int = 0
+) -> tuple[Tap, ...]:
+    """Return the texels that coordinates along an axis of `extent` texels are read from, `offsets` texels further on.
+
+    Integers count texels, and are not filtered.
+    """
+    mode = sampler.mode(axis)
+    if coordinates.dtype.kind != "f":
+        first = coordinates.astype(np.int64) + offsets
+        return (_tap(first, np.ones(len(first)), extent, _plain(mode)),)
+    position = np.nan_to_num(coordinates.astype(np.float64), posinf=_FAR, neginf=-_FAR)
+    if sampler.normalized:
+        position = _denormalized(position, extent, mode)
+    else:
+        mode = _plain(mode)
+    if sampler.filter == "point":
+        return (_tap(_floor(position) + offsets, np.ones(len(position)), extent, mode),)
+    first = _floor(position - 0.5)
+    weight = np.floor((position - 0.5 - first) * _STEPS + 0.5) / _STEPS
+    first = first + offsets
+    return _tap(first, 1 - weight, extent, mode), _tap(first + 1, weight, extent, mode)
+
+
+_FAR: Final = 2.0**40  # outside of every texture, and an integer still
+
+
+def _floor(values: Numbers) -> Indices:
+    return np.floor(np.clip(values, -_FAR, _FAR)).astype(np.int64)
+
+
+def _plain(mode: str) -> str:
+    """Return what wrapping modes mean for coordinates that are not normalised."""
+    return "border" if mode == "border" else "clamp"
+
+
+def _denormalized(position: Numbers, extent: int, mode: str) -> Numbers:
+    whole = np.floor(position)
+    if mode == "wrap":
+        position = position - whole
+    elif mode == "mirror":
+        rest = position - whole
+        position = np.where(whole % 2 == 1, 1 - rest, rest)
+    return position * extent
+
+
+def _tap(index: Indices, weight: Numbers, extent: int, mode: str) -> Tap:
+    inside = (index >= 0) & (index < extent)
+    if mode == "border":
+        return Tap(np.where(inside, index, 0), weight, inside)
+    near = index % extent if mode == "wrap" else np.clip(index, 0, extent - 1)
+    return Tap(near, weight, np.ones(len(index), np.bool_))
+
+
+def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers]:
+    """Return the face of a cube that directions point to, and the normalised coordinates there.
+
+    CUDA C++ Programming Guide: "Cubemap Textures".
+    """
+    sizes = np.abs([x, y, z])
+    along_x = (sizes[0] >= sizes[1]) & (sizes[0] >= sizes[2])
+    along_y = ~along_x & (sizes[1] >= sizes[2])
+    cases = [along_x & (x >= 0), along_x, along_y & (y >= 0), along_y, z >= 0]
+    face = np.select(cases, [0, 1, 2, 3, 4], 5).astype(np.int64)
+    major = np.where(along_x, sizes[0], np.where(along_y, sizes[1], sizes[2]))
+    major = np.where(major == 0, 1, major)
+    s = np.choose(face, [-z, z, x, x, x, -x]) / major
+    t = np.choose(face, [-y, -y, z, -z, -y, -y]) / major
+    return face, (s + 1) / 2, (t + 1) / 2
+
+
+def levels(detail: Numbers, count: int, mip_filter: str) -> tuple[tuple[Indices, Numbers], ...]:
+    """Return the levels that a level of detail is read from, of `count` ones, with their weights."""
+    detail = np.clip(np.nan_to_num(detail), 0, count - 1)
+    if mip_filter == "point":
+        return ((_floor(detail + 0.5).clip(0, count - 1), np.ones(len(detail))),)
+    lower = _floor(detail)
+    weight = np.floor((detail - lower) * _STEPS + 0.5) / _STEPS
+    return (lower, 1 - weight), (np.minimum(lower + 1, count - 1), weight)
+
+
+def detail_of(gradients: tuple[tuple[Numbers, ...], ...], extents: tuple[int, ...]) -> Numbers:
+    """Return the level of detail for partial derivatives of coordinates in texels: by x, and by y, along each axis."""
+    lengths = [
+        np.sqrt(sum((part * extent) ** 2 for part, extent in zip(parts, extents, strict=True))) for parts in gradients
+    ]
+    longest = np.maximum(*lengths)
+    detail: Numbers = np.where(longest > 0, np.log2(np.where(longest > 0, longest, 1)), 0)
+    return detail

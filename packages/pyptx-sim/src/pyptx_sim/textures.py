@@ -1,0 +1,98 @@
+"""Textures and surfaces as values: arrays, and how kernels read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.machine.memory.texels import GEOMETRIES
+from pyptx_sim.numerics.sampling import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.memory import DeviceArray
+    from pyptx_sim.operation import Array
+
+_CHANNELS: Final = (1, 2, 4)
+_ELEMENTS: Final = ("u1", "u2", "u4", "i1", "i2", "i4", "f2", "f4")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texture:
+    """An array that kernels read as a texture; as an argument, its 64-bit handle (`cudaTextureObject_t`).
+
+    The array's last axis is x, in front of it y and z, in front of these the layers of `a1d` and `a2d`, or the six
+    faces of a `cube` (of an `acube` those of all layers); behind x there may be 2 or 4 channels (or 1). Elements have
+    8, 16 or 32 bits. `geometry` is the instruction's: `1d 2d 3d a1d a2d cube acube`. `levels` are smaller arrays, one
+    for each further level of detail. `normalized_float` makes numbers from 0 to 1, or from -1 to 1, of integers of 8 or
+    16 bits. LaunchError for what no device has. CUDA C++ Programming Guide: "Texture Memory".
+    """
+
+    array: Array | DeviceArray
+    geometry: str = "2d"
+    sampler: Sampler = field(default_factory=Sampler)
+    normalized_float: bool = False
+    levels: Sequence[Array | DeviceArray] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no device has."""
+        dtype = _check(self.geometry, self.array, *self.levels)
+        integers = dtype.kind != "f"
+        if self.normalized_float and (not integers or dtype.itemsize > 2):
+            raise LaunchError(f"normalized_float of {dtype}", hint="it reads integers of 8 or 16 bits as fractions")
+        if self.sampler.filter == "linear" and integers and not self.normalized_float:
+            raise LaunchError(f"linear filtering of {dtype}", hint="set normalized_float, or filter by point")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """An array that kernels read and write as a surface; as an argument, its handle (`cudaSurfaceObject_t`).
+
+    Shapes as for a `Texture`; the geometry is one of `1d 2d 3d a1d a2d`.
+    """
+
+    array: Array | DeviceArray
+    geometry: str = "2d"
+
+    def __post_init__(self) -> None:
+        """Refuse what no device has."""
+        _check(self.geometry, self.array)
+        if GEOMETRIES[self.geometry].faces > 1:
+            raise LaunchError(f"a surface of geometry {self.geometry}", hint="its faces are the layers of an a2d")
+
+
+Opaque: TypeAlias = Texture | Surface | Sampler
+
+
+def extents_of(array: Array | DeviceArray, geometry: str) -> tuple[int, tuple[int, ...], int]:
+    """Return the slices, the extents (x first) and the channels of an array."""
+    shape, kind = array.shape if isinstance(array, np.ndarray) else array.array.shape, GEOMETRIES[geometry]
+    channels = shape[kind.dimensions] if len(shape) > kind.dimensions else 1
+    axes = shape[kind.dimensions - kind.axes : kind.dimensions]
+    return int(np.prod(shape[: kind.dimensions - kind.axes], dtype=np.int64)), axes[::-1], channels
+
+
+def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
+    known = GEOMETRIES.get(geometry)
+    if known is None:
+        raise LaunchError(f"no geometry {geometry!r}", hint=f"one of {', '.join(GEOMETRIES)}")
+    for each in arrays:
+        array = each if isinstance(each, np.ndarray) else each.array
+        if array.dtype.str[1:] not in _ELEMENTS or array.ndim - known.dimensions not in (0, 1) or not array.size:
+            raise LaunchError(
+                f"a {geometry} texture or surface of {array.dtype} elements of shape {array.shape}",
+                hint=f"its array has {known.dimensions} axes, and one more for channels, of 8 to 32 bits",
+            )
+        slices, _, channels = extents_of(array, geometry)
+        if channels not in _CHANNELS or slices % known.faces:
+            raise LaunchError(
+                f"a {geometry} texture or surface of {channels} channels and {slices} slices",
+                hint="texels have 1, 2 or 4 channels, and a cube has 6 faces",
+            )
+    first = arrays[0]
+    dtype: np.dtype[np.generic] = (first if isinstance(first, np.ndarray) else first.array).dtype
+    return dtype
