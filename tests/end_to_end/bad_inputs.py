@@ -335,11 +335,12 @@ CALLING = (
         """
         @kernel(in_specs=(Tile(4, b32),), grid=1, block=(32, 1, 1))
         def keep(X):
-            ptx.inst.istypep.texref(reg.scalar(pred), reg.scalar(b64, init=0))  # <-
+            f, at, image = reg.array(f32, 4), reg.scalar(s32, init=0), reg.scalar(b64, init=0)
+            ptx.inst["tex.2dms.v4.f32.s32"](f, ptx.tensor_addr(image, [at, at, at, at]))  # <-
         keep(np.zeros(4, np.uint32))
         """,
         "MissingSemantics",
-        "istypep",
+        "tex.2dms",
     ),
     program(
         "a trap",

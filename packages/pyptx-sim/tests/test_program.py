@@ -211,8 +211,8 @@ def test_an_instruction_that_no_row_knows_is_named_with_its_line() -> None:
 
 
 def test_an_instruction_without_semantics_is_named_with_its_line() -> None:
-    with pytest.raises(MissingSemantics, match=rf"istypep\.texref(.|\n)*PTX line {BODY_LINE}"):
-        execute("istypep.texref %p1, %rd1;", np.zeros(1))
+    with pytest.raises(MissingSemantics, match=rf"tex\.2dms(.|\n)*PTX line {BODY_LINE}"):
+        execute("tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r0, %r0, %r0, %r0}];", np.zeros(1))
 
 
 @pytest.mark.parametrize(

@@ -230,3 +230,30 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
     early = "ld.global.u32 %r5, [%rd3];\n"
     assert rules(chained(RELEASE + WRITE, RELEASE + WAIT, early)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + RELEASE, early)[2]) == []
+
+
+# --- asynchronous work --------------------------------------------------------------------------
+
+STORE_BULK = """
+mov.u32 %r5, s; mov.u32 %r6, %tid.x; setp.ne.u32 %p1, %r6, 0; mad.lo.u32 %r7, %r6, 4, %r5; st.shared.u32 [%r7], 77;
+fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra out;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 256;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+out:
+"""
+COPY_ASYNC = """
+mov.u32 %r5, s; mov.u32 %r6, %tid.x; mad.lo.u32 %r7, %r6, 4, %r5;
+cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.wait_all;
+ld.shared.u32 %r5, [%r7]; st.global.u32 [%rd4], %r5;
+"""
+
+
+@pytest.mark.hopper
+@each_schedule
+def test_copies_know_what_the_threads_that_issue_them_know(schedule: dict[str, Any]) -> None:
+    """A bulk store of the first launch, and a copy of the second one, with a wait in front and without."""
+    _, y, result = chained(RELEASE + STORE_BULK, WAIT + COPY_ASYNC, grid=1, **schedule)
+    assert rules(result) == []
+    assert (y == 77).all()
+    _, _, result = chained(RELEASE + STORE_BULK, COPY_ASYNC, grid=1, **schedule)
+    assert rules(result) == ["global-race"]

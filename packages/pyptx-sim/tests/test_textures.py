@@ -246,16 +246,16 @@ def test_a_fetch_tells_that_its_memory_is_resident() -> None:
 FETCH = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [NAME, {%f0, %f1}];"
 
 
-@pytest.mark.parametrize("how", ["variable", "address of a variable", "parameter"])
+@pytest.mark.parametrize("how", ["variable", "older variable", "address of a variable", "parameter"])
 def test_a_texture_is_a_variable_or_a_parameter(how: str) -> None:
     array = texels((6, 11, 4))
     points = some_points(2, (11, 6), normalized=False)
-    texture, variable = Texture(array), ".global .texref picture;"
+    texture, variable = Texture(array), ".tex .u32 picture;" if how[:5] == "older" else ".global .texref picture;"
     expected = np.array([fetch(array, list(point), modes=["clamp"] * 2) for point in points], np.float32)
     if how == "parameter":
         text, bound, first = kernel(FETCH.replace("NAME", "tex"), 2, parameter=".texref"), {}, texture
     else:
-        line = FETCH.replace("NAME", "picture" if how == "variable" else "%rd6")
+        line = FETCH.replace("NAME", "picture" if how in {"variable", "older variable"} else "%rd6")
         text = kernel("mov.u64 %rd6, picture;\n" + line, 2, before=variable)
         bound, first = {"picture": texture}, 0
     out = np.zeros((COUNT, 4), np.float32)

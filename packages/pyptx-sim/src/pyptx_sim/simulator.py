@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
     from pyptx_sim.launch import LaunchFields
+    from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.observer import ObserverFactory
     from pyptx_sim.program.program import Program
@@ -86,37 +87,21 @@ def run(
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
-    launches, modules, rules = _launches(launch, fields), _modules(ptx), _rules(checks)
+    modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
+    asked = [(lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields)]
+    launches = [_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked]
     if trace is not None and len(launches) > 1:
         raise LaunchError("a timeline of several launches", hint="trace them one by one")
-    programs = [lower(modules, each.entry, any_form=any_form) for each in launches]
-    configurations = [configuration_of(*each) for each in zip(programs, launches, strict=True)]
-    exact = _is_exact(numerics)
-    schedules = [_schedule(program, rules, seed) for program in programs]
-    codes = [
-        _compiled(program, origins or {}, checked=bool(rules), exact=exact, schedule=schedule)
-        for program, schedule in zip(programs, schedules, strict=True)
-    ]
-
-    def machine_of(number: int, packed: Arguments, warps: int) -> Machine:
-        program, code, configuration = programs[number], codes[number], configurations[number]
-        log = FindingLog(program.place, origins or {}, rules)
-        machine = Machine(
-            program, code, configuration, packed.memories, packed.heap, log, checked=bool(rules), warps=warps
-        )
-        machine.handles = packed.handles
-        machine.step_limit, machine.late, machine.allocations = step_limit, late, launches[number].shared
-        return machine
 
     def attempt(warps: int) -> list[Machine]:
-        packed = pack_arguments(list(zip(programs, launches, strict=True)), checked=bool(rules))
-        machines = [machine_of(number, each, warps) for number, each in enumerate(packed)]
-        writes = [
-            _observe(machine, each, rules, weak_seed=seed if schedule == "weak" else 0)
-            for machine, each, schedule in zip(machines, packed, schedules, strict=True)
-        ]
+        packed = pack_arguments(asked, checked=bool(rules))
+        machines = [each.machine(given, warps) for each, given in zip(launches, packed, strict=True)]
+        for machine in machines:
+            machine.step_limit, machine.late = step_limit, late
+        observing = zip(launches, machines, packed, strict=True)
+        writes = [each.observe(machine, given) for each, machine, given in observing]
         for before, machine, each in zip(machines, machines[1:], launches[1:], strict=False):
-            if each.dependent:
+            if each.launch.dependent:
                 machine.grids.launched_behind(before)
         recorded = None if trace is None else Recording(trace, trace_blocks, machines[0])  # beside other observers
         _run(machines, None if dry else packed[0], seed, recorded, writes[-1])
@@ -124,8 +109,64 @@ def run(
 
     machines = attempt(WAVE_WARPS)
     # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
-    starved = any(machine.starved for machine in machines)
-    return _result(attempt(RESIDENT_WARPS) if starved else machines)
+    return _result(attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A launch with all that it needs but its arguments; with a `weak_seed`, its memory is weak."""
+
+    launch: Launch
+    program: Program
+    code: Code
+    configuration: Configuration
+    origins: Mapping[int, tuple[Frame, ...]]
+    rules: Mapping[str, Rule]
+    weak_seed: int
+
+    def machine(self, packed: Arguments, warps: int) -> Machine:
+        """Return a machine that is to run it."""
+        log, memories = FindingLog(self.program.place, self.origins, self.rules), packed.memories
+        machine = Machine(
+            *(self.program, self.code, self.configuration, memories, packed.heap, log),
+            checked=bool(self.rules),
+            warps=warps,
+        )
+        machine.handles, machine.allocations = packed.handles, self.launch.shared
+        return machine
+
+    def observe(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
+        """Let the checkers watch; return the one that watches outputs, if there are any to judge.
+
+        In a weak memory, that of races lets reads return what the memory model allows, and not only the last writes.
+        """
+        watching = [make(View(machine)) for make in observers_of(self.rules.values())]
+        if watching:
+            machine.observers = Observers(watching)
+        for each in watching if self.weak_seed else ():
+            if isinstance(each, RaceChecker):
+                machine.past = each.past(self.weak_seed)
+        if UNWRITTEN not in self.rules or not packed.outputs:
+            return None
+        writes = OutputWrites(packed.outputs)
+        machine.observers = machine.observers.beside(writes)
+        return writes
+
+
+def _prepared(
+    program: Program,
+    launch: Launch,
+    origins: Mapping[int, tuple[Frame, ...]],
+    rules: Mapping[str, Rule],
+    *,
+    exact: bool,
+    seed: int,
+) -> _Prepared:
+    """Compile what is launched, and check that it may be."""
+    schedule = _schedule(program, rules, seed)
+    code = _compiled(program, origins, checked=bool(rules), exact=exact, schedule=schedule)
+    weak_seed = seed if schedule == "weak" else 0
+    return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, weak_seed)
 
 
 def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) -> tuple[Launch, ...]:
@@ -161,24 +202,6 @@ def _compiled(
     except SimulationError as error:
         error.point_at(point_at(origins.get(error.line or 0, ())))
         raise
-
-
-def _observe(machine: Machine, packed: Arguments, rules: Mapping[str, Rule], *, weak_seed: int) -> OutputWrites | None:
-    """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge.
-
-    With a seed, that of races lets reads return what the memory model allows, and not only the last writes.
-    """
-    watching = [make(View(machine)) for make in observers_of(rules.values())]
-    if watching:
-        machine.observers = Observers(watching)
-    for each in watching if weak_seed else ():
-        if isinstance(each, RaceChecker):
-            machine.past = each.past(weak_seed)
-    if UNWRITTEN not in rules or not packed.outputs:
-        return None
-    writes = OutputWrites(packed.outputs)
-    machine.observers = machine.observers.beside(writes)
-    return writes
 
 
 def _run(

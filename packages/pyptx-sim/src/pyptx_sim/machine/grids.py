@@ -95,7 +95,7 @@ class Grids:
     def go_on(self) -> None:
         """Let those go on that have waited, once the grids in front are complete."""
         wave = self._wave
-        if wave is None or self.pending:
+        if wave is None or self.before is None or self.pending:
             return
         stalled = wave.stalled(self)
         if len(stalled):

@@ -136,13 +136,13 @@ def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers
 
     CUDA C++ Programming Guide: "Cubemap Textures".
     """
-    sizes = np.abs([x, y, z])
-    along_x = (sizes[0] >= sizes[1]) & (sizes[0] >= sizes[2])
-    along_y = ~along_x & (sizes[1] >= sizes[2])
+    across, down, along = np.abs(x), np.abs(y), np.abs(z)
+    along_x = (across >= down) & (across >= along)
+    along_y = ~along_x & (down >= along)
     cases = [along_x & (x >= 0), along_x, along_y & (y >= 0), along_y, z >= 0]
     face = np.select(cases, [0, 1, 2, 3, 4], 5).astype(np.int64)
-    major = np.where(along_x, sizes[0], np.where(along_y, sizes[1], sizes[2]))
-    major = np.where(major == 0, 1, major)
+    major: Numbers = np.maximum(np.maximum(across, down), along)
+    major[major == 0] = 1
     s = np.choose(face, [-z, z, x, x, x, -x]) / major
     t = np.choose(face, [-y, -y, z, -z, -y, -y]) / major
     return face, (s + 1) / 2, (t + 1) / 2

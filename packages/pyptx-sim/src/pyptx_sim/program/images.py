@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.operands import Binary, Symbol, Vector
@@ -61,9 +62,9 @@ class ImageBuilder:
     def declare(self, variable: Variable, scope: Scope) -> None:
         """Place the variables of one declaration and bind their names in `scope`."""
         space = variable.space.partition("[")[0].partition("::")[0]
-        region = self._regions.get(space)
-        if region is None:
-            return  # .tex: textures are bound by the host, which the simulator has none of
+        if space == "tex":  # an older word for a .global .texref; manual: "Texture State Space"
+            variable = replace(variable, space="global", type="texref")
+        region = self._regions["global" if space == "tex" else space]
         for declarator in variable.declarators:
             shape = variable_shape(variable, declarator)
             placement = region.place(declarator.name, shape)

@@ -58,13 +58,13 @@ class _Footprint:
         for own, theirs in ((False, True), (True, True), (True, False)):
             mine, others = self._tables[own], other._tables[theirs]
             at = np.flatnonzero((mine > 0) & (others > 0))
-            pairs, first, counts = np.unique(
-                np.column_stack([mine[at], others[at]]), axis=0, return_index=True, return_counts=True
-            )
-            for (here, there), index, count in zip(pairs.tolist(), first.tolist(), counts.tolist(), strict=True):
+            pairs = mine[at].astype(np.int64) * (len(other._keys) + 1) + others[at]
+            for pair in np.unique(pairs).tolist():
+                here, there = divmod(int(pair), len(other._keys) + 1)
                 (pc, strong), (other_pc, other_strong) = self._keys[here], other._keys[there]
+                where = at[pairs == pair]
                 if not (strong and other_strong):
-                    yield _Meeting((pc, other_pc), (own, theirs), int(at[index]), count)
+                    yield _Meeting((pc, other_pc), (own, theirs), int(where[0]), len(where))
 
 
 class Dependents:

@@ -190,12 +190,12 @@ def _sampled(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked) 
     """Return the filtered texels, of one level of detail or between two."""
     total = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
     for numbers_, weights in levels(_detail(threads, texels, asked), len(texels.levels), sampler.mip_filter):
-        for number in np.unique(numbers_[weights > 0]).tolist():
+        for number, level in enumerate(texels.levels):
             which = (numbers_ == number) & (weights > 0)
-            some = threads.chosen(which)
+            some = threads.chosen(which) if which.any() else None
             if some is None:
                 continue
-            values = _filtered(some, texels, texels.levels[number], sampler, asked.chosen(which))
+            values = _filtered(some, texels, level, sampler, asked.chosen(which))
             for result, value in zip(total, values, strict=True):
                 result[which] += weights[which] * value
     return total
