@@ -133,3 +133,19 @@ def test_structures_are_written_in_brackets() -> None:
     assert x.shape == (2, 2)
     assert (number, number.dtype) == (7, np.int32)
     assert [(each, each.dtype) for each in inner.values()] == [(-1, np.int64), (0.5, np.float32)]
+
+
+def test_several_files_are_linked_and_grids_may_be_cooperative(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The word of the library is added, if the grid has a workspace, as cooperative ones do."""
+    library, program = tmp_path / "library.ptx", tmp_path / "main.ptx"
+    library.write_text(".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .u32 more = 40;\n")
+    body = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:\n"
+    body += "ld.global.u32 %r2, [more]; add.u32 %r2, %r2, %r0; st.global.u32 [%rd1], %r2;"
+    program.write_text(module(body, before=".extern .global .u32 more;"))
+    given = [str(program), str(library), *words("u32[3]", block=3), "--save", "out=-"]
+    assert main(["sim", *given, "--cooperative"]) == 0
+    assert "[40 41 42]" in capsys.readouterr().out
+    assert main(["sim", *given]) == 1
+    assert "cooperative=True" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`pyptx sim`: launch an entry of a PTX file on the simulator, and print what is found."""
+"""`pyptx sim`: launch an entry of PTX files on the simulator, and print what is found."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ examples:
   pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
   pyptx sim add.ptx … --save 2=sum.npy            write the third argument to a file; - prints it
   pyptx sim gemm.ptx --block 128 --shared 65536 --late --checks global-race,shared-race …
+  pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, as a cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
 
 Exit status: 0, 1 where errors were found, 2 for a command or a launch that is wrong.
@@ -55,8 +56,8 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _launched(options: argparse.Namespace) -> int:
-    module = _module(options.file)
-    program = lower(module, options.entry)
+    modules = [_module(name) for name in options.files]
+    program = lower(modules, options.entry)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
     saved = [_saved(each, given.arrays, names) for each in options.save]
@@ -68,9 +69,10 @@ def _launched(options: argparse.Namespace) -> int:
         shared_bytes=options.shared,
         args=given.values,
         names=given.names,
+        cooperative=options.cooperative,
     )
     result = simulate(
-        module,
+        modules,
         launch,
         seed=options.seed,
         late=options.late,
@@ -121,17 +123,23 @@ def _checks(text: str) -> str | list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx sim",
-        description="Launch an entry of a PTX file on the simulator, and print what is found.",
+        description="Launch an entry of PTX files on the simulator, and print what is found.",
         epilog=f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a PTX file, cubin, fat binary or object file; - reads standard input")
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a PTX file, cubin, fat binary or object file; - reads standard input; several are linked",
+    )
     add("--entry", metavar="NAME", help="which entry, where there are several")
     add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="blocks of the grid (1)")
     add("--block", type=_extent, metavar="X,Y,Z", help="threads of a block; by default, those of .reqntid")
     add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="blocks of a cluster")
     add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block (0)")
+    add("--cooperative", action="store_true", help="keep all blocks resident, so that they may wait for each other")
     add("--arg", action="append", default=[], metavar="SPEC", help="the next argument")
     add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; - prints it")
     add("--seed", type=int, default=0, metavar="N", help="the schedule: 0 is a fixed order, any other a random one")
