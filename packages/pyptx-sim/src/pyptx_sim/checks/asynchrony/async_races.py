@@ -17,14 +17,15 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
 from pyptx_sim.checks.race.clocks import Columns
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_clocks import Seen
     from pyptx_sim.checks.asynchrony.phases import Phases
-    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.shadow import Reach
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
@@ -37,19 +38,20 @@ Report: TypeAlias = Callable[[str, str, int, int], None]
 
 @dataclass(slots=True)
 class Entries:
-    """Accesses of granules: `at[i]` by `warps[i]` (of asynchronous work: the warp that issued it).
+    """Accesses of granules: `at[i]`, all in `reach`, by `warps[i]` (of asynchronous work: the warp that issued it).
 
-    Row `rows[i]` of the clocks says what they know. `together`: that warp and so many more do it as one. Atomic ones
-    may meet each other.
+    Row `rows[i]` of `known` says what they know. Atomic ones may meet each other. `owners[i]` is the operation.
     """
 
     space: Space
     at: NDArray[np.int64]
+    reach: Reach
     warps: NDArray[np.int64]
+    known: Known
     rows: NDArray[np.int64]
     pc: int
-    atomic: bool = False
-    together: int = 1
+    atomic: bool
+    owners: Offsets
 
 
 class _Marks:
@@ -120,8 +122,9 @@ class AsyncRaces:
         if marks is not None:
             at, owners = marks.granules(offsets, size)
             writes = kind in {"write", "atomic"}
-            rows = self._clocks.rows(warps, lanes)
-            entries = Entries(space, at, warps[owners], rows[owners], pc, kind == "atomic")
+            rows, reach = self._clocks.rows(warps, lanes), reach_of(at)
+            known, atomic = self._clocks.known, kind == "atomic"
+            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners)
             self._against(marks, entries, "writes" if writes else "reads", writes=writes)
 
     def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
@@ -132,19 +135,15 @@ class AsyncRaces:
                 self._compare(marks.granule, entries, table, "early-reuse", f"{message} still reads")
 
     def _compare(self, granule: int, entries: Entries, table: Table, rule: str, message: str) -> None:
-        last = table.touched(entries.at)
-        if last is None:
+        if table.misses(entries.at, entries.reach):
             return
-        heads = _heads(last, entries.rows)
-        rows = last[heads]
-        judged = rows[:, WARP] != NOBODY
+        last = table.get(entries.at)
+        # What nobody has touched has the time 0, which is known of anybody.
+        late = entries.known[entries.rows, last[:, WARP] - 1] < last[:, TIME]
         if entries.atomic:
-            judged &= rows[:, LANE] == 0
-        heads, rows = heads[judged], rows[judged]
-        knowers = entries.rows[heads, None] + np.arange(entries.together)
-        known = self._clocks.known[knowers, rows[:, WARP, None] - 1].min(axis=1)
-        bad = heads[known < rows[:, TIME]]
-        if len(bad):
+            late &= last[:, LANE] == 0
+        if late.any():
+            bad = np.flatnonzero(late)
             first = int(bad[0])
             where = self._view.describe(entries.space, int(entries.at[first]) * granule)
             who = name_of(self._view, int(entries.warps[first]))
@@ -187,17 +186,17 @@ class AsyncRaces:
         return ~seen.hold(self._clocks.known, rows, others, lanes, times)
 
     def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
-        """Return the pc of the last work that wrote what `touch` reads, each with the first offset of a run of it."""
+        """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
         marks = self._marks.get(touch.space)
         if marks is None or not len(touch.offsets):
             return []
-        at, owners = marks.granules(touch.offsets, touch.size)
+        at, _ = marks.granules(touch.offsets, touch.size)
         last = marks.write.touched(at)
         if last is None:
             return []
-        heads = _heads(last, owners * 0)
-        heads = heads[last[heads, WARP] != NOBODY]
-        return [(int(at[head]) * marks.granule, int(last[head, PC])) for head in heads.tolist()]
+        written = np.flatnonzero(last[:, WARP] != NOBODY)
+        pcs, first = np.unique(last[written, PC], return_index=True)
+        return [(int(at[written[head]]) * marks.granule, pc) for pc, head in zip(pcs.tolist(), first, strict=True)]
 
     def shared_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs."""
@@ -215,15 +214,23 @@ class AsyncRaces:
         entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
         for touch in work.touches:
             self._fit(touch)
-        rows, blocks = self._clocks.rows(work.warps, work.lanes), work.warps // self._view.warps_per_cta
-        judged = [self._judge_touch(work, touch, rows) for touch in work.touches]
-        for (touch, agents, times), (at, owners) in zip(entered, judged, strict=True):
-            if not len(at):
+        blocks = work.warps // self._view.warps_per_cta
+        judged = [self._judge_touch(work, touch, *self._knowing(work)) for touch in work.touches]
+        for (touch, agents, times), entries in zip(entered, judged, strict=True):
+            if entries is None:
                 continue
             marked = np.empty((len(agents), COLUMNS), np.int32)
             marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
             marked[:, TIME], marked[:, PC] = times, work.pc
-            _enter(self._marks[touch.space], at, marked, owners, None if touch.writes else blocks)
+            _enter(self._marks[touch.space], entries, marked, None if touch.writes else blocks)
+
+    def _knowing(self, work: Work) -> tuple[Known, Offsets]:
+        """Return what is known, and the row that says what all warps know which issue each operation as one."""
+        rows = self._clocks.rows(work.warps, work.lanes)
+        if work.together == 1:
+            return self._clocks.known, rows
+        known: Known = self._clocks.known[rows[:, None] + np.arange(work.together)].min(axis=1)
+        return known, np.arange(len(rows))
 
     def _fit(self, touch: Touch) -> None:
         """Make granules that are as narrow as the pieces of a touch."""
@@ -234,43 +241,36 @@ class AsyncRaces:
             marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
         marks.fit(touch)
 
-    def _judge_touch(self, work: Work, touch: Touch, rows: Offsets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Judge a touch against earlier work; return its granules, and which operation each belongs to."""
+    def _judge_touch(self, work: Work, touch: Touch, known: Known, rows: Offsets) -> Entries | None:
+        """Judge a touch against earlier work; return its accesses, if it has any."""
         if not len(touch.offsets):
-            return touch.offsets, touch.owners
+            return None
         marks = self._marks[touch.space]
         at, pieces = marks.granules(touch.offsets, touch.size)
         owners = touch.owners[pieces]
-        entries = Entries(touch.space, at, work.warps[owners], rows[owners], work.pc, touch.atomic, work.together)
+        entries = Entries(
+            touch.space, at, reach_of(at), work.warps[owners], known, rows[owners], work.pc, touch.atomic, owners
+        )
         does = "issues work that writes" if touch.writes else "issues work that reads"
         self._against(marks, entries, does, writes=touch.writes)
-        return at, owners
+        return entries
 
 
-def _enter(
-    marks: _Marks,
-    at: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    owners: NDArray[np.int64],
-    readers: NDArray[np.int64] | None,
-) -> None:
-    """Enter row `owners[i]` at granule `at[i]`: as writes, or as reads by the blocks `readers`."""
+def _enter(marks: _Marks, entries: Entries, rows: NDArray[np.int32], readers: NDArray[np.int64] | None) -> None:
+    """Enter accesses of operations, each with its row: as writes, or as reads by the blocks `readers`."""
+    at, owners, reach = entries.at, entries.owners, entries.reach
     if readers is None:
-        marks.write.fill(at, rows, owners)
+        marks.write.fill(at, rows, owners, reach)
         return
-    tables = [marks.reads_of(*pair) for pair in zip(readers.tolist(), rows[:, WARP].tolist(), strict=True)]
+    agents = int(rows[:, WARP].max()) + 1
+    pairs, which = np.unique(readers * agents + rows[:, WARP], return_inverse=True)
+    tables = [marks.reads_of(*divmod(pair, agents)) for pair in pairs.tolist()]
+    if len(tables) == 1:
+        tables[0].fill(at, rows, owners, reach)
+        return
     for table in dict.fromkeys(tables):
-        here = np.array([each is table for each in tables])[owners]
-        if here.any():
-            table.fill(at[here], rows, owners[here])
-
-
-def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where rows, or who meets them, differ from those before: one place of each run of equal ones."""
-    words = last.view(np.int64)
-    differs = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1]) | (warps[1:] != warps[:-1])
-    heads: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(differs) + 1])
-    return heads
+        here = np.array([each is table for each in tables])[which.reshape(-1)[owners]]
+        table.fill(at[here], rows, owners[here], reach)
 
 
 def name_of(view: RunView, warp: int) -> str:

@@ -271,11 +271,15 @@ class CrossOrdering:
     def _judge_work(self) -> None:
         """Report reads of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
         stride, places = self._view.shared_stride(), self._work.agents.barriers()
-        for at, rows in self._work.shared_reads():
-            for block, agent in {*zip((at // stride).tolist(), (rows[:, WARP] - 1).tolist(), strict=True)}:
-                if agent not in places or places[agent] // stride == block:
+        for read, by in self._work.shared_reads():
+            agents = by[:, WARP] - 1
+            told = np.isin(agents, list(places))
+            at, rows, agents = read[told], by[told], agents[told]
+            blocks = at // stride
+            for block, agent in set(zip(blocks.tolist(), agents.tolist(), strict=True)):
+                if places[agent] // stride == block:
                     continue
-                here = np.flatnonzero((at // stride == block) & (rows[:, WARP] == agent + 1))
+                here = np.flatnonzero((blocks == block) & (agents == agent))
                 late = here[self._known_at_end(block)[0, agent] < rows[here, TIME]]
                 if len(late):
                     first = int(late[0])

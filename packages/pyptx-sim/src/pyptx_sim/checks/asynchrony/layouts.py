@@ -38,7 +38,7 @@ class Layouts:
             if touch.writes:
                 known = self._layouts_of.setdefault(work.pc, touch.layout)
                 self._layouts_of[work.pc] = touch.layout if known == touch.layout else None
-            else:
+            elif any(known not in (None, touch.layout) for known in self._layouts_of.values()):
                 self._judge(work.pc, touch, touch.layout)
 
     def _judge(self, pc: int, touch: Touch, layout: Layout) -> None:

@@ -13,7 +13,19 @@ import numpy as np
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Overflow, Shadow, Table
+from pyptx_sim.checks.race.shadow import (
+    COLUMNS,
+    LANE,
+    NOBODY,
+    PC,
+    SEVERAL,
+    TIME,
+    WARP,
+    Overflow,
+    Shadow,
+    Table,
+    reach_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,19 +122,19 @@ class Accesses:
         else:
             for more in (shadow.more_reads, shadow.more_polls, shadow.more_writes):
                 more.drop(step.at)
-        shadow.write.put(step.at, step.entries)
+        shadow.write.put(step.at, step.entries, step.reach)
         shadow.atomic[step.at] = kind == "atomic"
         if kind == "write" or self._causality.mixed:
             self._judge_within(shadow, step)
 
     def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
         """Look for writes of what is read through a cache that they need not reach, before it or behind."""
-        last = (shadow.write if self.noncoherent else shadow.cached).touched(step.at)
+        last = (shadow.write if self.noncoherent else shadow.cached).touched(step.at, step.reach)
         if last is not None:
             bad = np.flatnonzero(last[:, WARP] != NOBODY)
             self._reports.noncoherent(step, bad, last[bad], shadow.granule)
         if self.noncoherent:
-            shadow.cached.put(step.at, step.entries)
+            shadow.cached.put(step.at, step.entries, step.reach)
             self.noncoherent = False
 
     def _keep_covered(self, shadow: Shadow, step: Step) -> None:
@@ -130,7 +142,7 @@ class Accesses:
 
         An update orders the write that it reads, if the two are morally strong; a store orders none.
         """
-        last = shadow.write.touched(step.at)
+        last = shadow.write.touched(step.at, step.reach)
         if last is None:
             return
         causality, touched = self._causality, last[:, WARP] != NOBODY
@@ -171,7 +183,8 @@ class Accesses:
             entries = np.repeat(entries, count, axis=0)
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
-        return Step(space, kind, granules.ravel(), count, warps, lanes, rows, entries, pc, self._causality.first_warp)
+        at = granules.ravel()
+        return Step(space, kind, at, reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp)
 
     # --- judging --------------------------------------------------------------------------------
 
@@ -185,21 +198,20 @@ class Accesses:
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
         """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
         table: Table = getattr(shadow, earlier)
-        if table.misses(step.at):
+        if table.misses(step.at, step.reach):
             return
         last = table.get(step.at)
-        touched = last[:, WARP] != NOBODY
+        at = self._late(shadow, step, last)
+        last = last[at]
         if step.kind in _STRONG and earlier not in _READS:
-            mutual = self._causality.mutual(step.pc, step.warps, last)
+            mutual = self._causality.mutual(step.pc, step.warps[at], last)
             if earlier == "write":
-                mutual &= shadow.atomic[step.at]
+                mutual &= shadow.atomic[step.at[at]]
             elif earlier == "covered":
                 mutual &= self._causality.is_strong(last)
-            touched &= ~mutual
-        if not touched.any():
+            at, last = at[~mutual], last[~mutual]
+        if not len(at):
             return
-        at = np.flatnonzero(touched)
-        last = last[at]
         if earlier not in _READS or shadow.readers is None:
             ordered = self._causality.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
             if earlier in _WRITES and not ordered.all():
@@ -211,7 +223,7 @@ class Accesses:
 
     def _observe(self, shadow: Shadow, step: Step) -> None:
         """Note which strong writes strong reads read."""
-        last = shadow.write.touched(step.at)
+        last = shadow.write.touched(step.at, step.reach)
         if last is not None:
             mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at]
             mutual &= self._causality.mutual(step.pc, step.warps, last)
@@ -232,6 +244,16 @@ class Accesses:
         if not ordered.all():
             self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _late(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
+        times, warps = last[:, TIME], last[:, WARP]
+        at = np.flatnonzero(times if shadow.readers is None else times > self._clocks.settled.take(step.rows))
+        if not len(at):
+            return at
+        others = warps[at] - step.first_warp
+        late = self._clocks.known[step.rows[at], np.maximum(others, 0)] < times[at]
+        return at[late | (others < 0)]
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell which of the entries `at` store again what the same instruction of their block has stored, as in `last`.
@@ -270,7 +292,7 @@ class Accesses:
         owners, granules = touch.owners, shadow.granules(touch.offsets, touch.size)
         kind: AccessKind = "write" if touch.writes else "read"
         step = self._step(granules, touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
-        last = shadow.write.touched(step.at)
+        last = shadow.write.touched(step.at, step.reach)
         if last is not None:
             at = np.flatnonzero(last[:, WARP] != NOBODY)
             self._judge_lanes(step, "write", at, last[at], shadow.granule)
@@ -311,7 +333,7 @@ class Accesses:
         self, table: Table, first: Table, more: Overflow | None, step: Step, readers: Readers | None = None
     ) -> None:
         """Enter reads, or polls: the last ones; one before that nothing orders before these; and if need be, more."""
-        last = table.touched(step.at)
+        last = table.touched(step.at, step.reach)
         winner = self._enter_read(table, step, last, readers)
         if readers is not None:
             more = None  # they have them all
@@ -330,7 +352,7 @@ class Accesses:
         """
         at, entries = step.at, step.entries
         again = None if last is None else self._read_again(last, entries)
-        table.put(at, entries)
+        table.put(at, entries, step.reach)
         winner = None
         if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
             winner = table.get(at)
@@ -341,7 +363,7 @@ class Accesses:
         if again is not None and again.any():
             entries = entries[again]
             entries[:, LANE] = SEVERAL
-            table.put(at[again], entries)
+            table.put(at[again], entries, step.reach)
             if readers is not None:
                 readers.enter(at[again], step.warps[again], entries, step.pc)
         return winner
@@ -365,7 +387,7 @@ class Accesses:
             at = at[self._unordered(step, at, last[at])]
         if not len(at):
             return
-        first = table.touched(step.at[at])
+        first = table.touched(step.at[at], step.reach)
         if first is not None:
             free = first[:, WARP] == NOBODY
             free[~free] = ~self._unordered(step, at[~free], first[~free]) & (not mixed)
@@ -373,7 +395,7 @@ class Accesses:
                 more.add(step.at[at[~free]], last[at[~free]])
             at = at[free]
         if len(at):
-            table.put(step.at[at], last[at])
+            table.put(step.at[at], last[at], step.reach)
 
     def _unordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""

@@ -143,5 +143,5 @@ class Causality:
         if self.ordered(rows, warps, last).any():
             return True
         at = np.full(len(warps), offset)
-        step = Step(space, "read", at, 1, warps, lanes, rows, last, 0, self.first_warp)
+        step = Step(space, "read", at, (offset, offset), 1, warps, lanes, rows, last, 0, self.first_warp)
         return bool(self._observed.order(step, np.arange(len(at)), last, 1).any())

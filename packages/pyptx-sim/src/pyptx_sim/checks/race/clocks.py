@@ -91,13 +91,19 @@ class Columns:
 
 
 class WarpClocks:
-    """The clocks of the warps of a wave; `threads`, bool `[warps, 32]`, says which of their lanes there are."""
+    """The clocks of the warps of a wave; `threads`, bool `[warps, 32]`, says which of their lanes there are.
 
-    def __init__(self, threads: Masks) -> None:
+    Groups of so many warps share memory that others do not reach. What all warps of its group did up to the time in
+    `settled` a row knows: that settles most questions at once. It may know more.
+    """
+
+    def __init__(self, threads: Masks, group: int = 1) -> None:
         """Start with warps that know nothing of each other."""
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         self.known: Known = np.zeros((warps, warps), np.int32)
+        self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)  # by row
+        self._group = group
         self._absent = ~threads
         self._columns = self._agents = 0
         self.of_agents: list[int] = []  # the columns of what runs beside the warps
@@ -122,7 +128,7 @@ class WarpClocks:
 
     def next_wave(self) -> None:
         """Start over with new warps."""
-        self.known[:] = 0
+        self.known[:] = self.settled[:] = 0
         self.now[:] = 1
         self.first_warp += len(self.now)
         self._row = np.repeat(np.arange(len(self.now)), LANES)
@@ -168,6 +174,7 @@ class WarpClocks:
             if self._rows == len(self.known):
                 more = np.zeros((max(self._rows, 8), self.known.shape[1]), np.int32)
                 self.known = np.concatenate([self.known, more])
+                self.settled = np.concatenate([self.settled, more[:, 0]])
             self._free.append(self._rows)
             self._rows += 1
         row = self._free.pop()
@@ -260,6 +267,8 @@ class WarpClocks:
         self.known[warps, warps] = self.now[warps]
         self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
         self.now[warps] += 1
+        members = (warps // self._group * self._group)[:, None] + np.arange(self._group)
+        self.settled[warps] = self.known[warps[:, None], members].min(axis=1)
 
     def meet_lanes(self, warps: Offsets, masks: Masks) -> None:
         """Let the lanes of a mask, in each of `warps` by itself, know what each of them knows and has done."""

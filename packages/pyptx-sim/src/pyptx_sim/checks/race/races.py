@@ -41,8 +41,9 @@ class RaceChecker(Observer):
         """Watch the run behind `view`."""
         self._view = view
         self._reports = Reports(view)
-        self._clocks = WarpClocks(view.threads)
-        self._messages = Messages(self._clocks, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
+        group = view.warps_per_cta * view.cluster_size
+        self._clocks = WarpClocks(view.threads, group)
+        self._messages = Messages(self._clocks, view.warps_per_cta, group)
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)

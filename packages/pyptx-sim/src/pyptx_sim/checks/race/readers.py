@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # The lane, from 0 for several and 1 for lane 0, stands in the low bits of what is kept of a read; the pc above them.
 _LANE_BITS: Final = 6
+# Above these bits stands the time.
+_TIME: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,22 @@ class Readers:
 
     def clear(self, granules: int) -> None:
         """Forget every read; from now on there are so many granules."""
-        self._time = np.zeros((granules, self._group), np.int32)
-        self._what = np.zeros((granules, self._group), np.int32)
+        self._reads: NDArray[np.int64] = np.zeros((granules, self._group), np.int64)
+        self._latest: NDArray[np.int32] = np.zeros(granules, np.int32)  # no read is later
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each."""
-        self._time = np.repeat(self._time, factor, axis=0)
-        self._what = np.repeat(self._what, factor, axis=0)
+        old, latest = self._reads, self._latest
+        self.clear(len(old) * factor)
+        touched = np.flatnonzero(latest)  # of a large memory most granules are not read by warps
+        self._reads[(touched * factor)[:, None] + np.arange(factor)] = old[touched][:, None]
+        self._latest = latest.repeat(factor)
 
     def enter(self, at: NDArray[np.int64], warps: Offsets, entries: NDArray[np.int32], pc: int) -> None:
         """Keep the reads `entries` of granules `at`, all by the instruction at `pc`."""
-        place = at * self._group + warps % self._group
-        self._time.reshape(-1)[place] = entries[:, TIME]
-        self._what.reshape(-1)[place] = entries[:, LANE] + ((pc << _LANE_BITS) + 1)
+        what = (entries[:, TIME].astype(np.int64) << _TIME) + (entries[:, LANE] + ((pc << _LANE_BITS) + 1))
+        self._reads.reshape(-1)[at * self._group + warps % self._group] = what
+        self._latest[at] = np.maximum(self._latest[at], entries[:, TIME].max())
 
     def unordered(
         self, at: NDArray[np.int64], warps: Offsets, rows: Offsets, lanes: Offsets | None = None
@@ -63,23 +68,39 @@ class Readers:
 
         Those of other lanes of the same warp count only where the lanes are given.
         """
-        times = self._time[at]
-        if not times.any():
+        unsettled = np.flatnonzero(self._latest.take(at) > self._clocks.settled.take(rows))
+        if not len(unsettled):
             return None
-        clocks = self._clocks
-        members = (warps // self._group * self._group)[:, None] + np.arange(self._group)
-        late = (times > 0) & (clocks.known[rows[:, None], members] < times)
+        at, warps, rows, lanes = (
+            at[unsettled],
+            warps[unsettled],
+            rows[unsettled],
+            None if lanes is None else lanes[unsettled],
+        )
+        first = warps // self._group * self._group
+        reads = self._reads.take(at, axis=0)
+        times = reads >> _TIME
+        late = self._known(rows, first) < times
         if lanes is None:
-            late &= members != warps[:, None]
+            late &= (warps - first)[:, None] != np.arange(self._group)
         if not late.any():
             return None
         entries, readers = np.nonzero(late)
-        what = self._what[at[entries], readers]
-        found = Late(entries, members[entries, readers], (what & (1 << _LANE_BITS) - 1) - 1, what >> _LANE_BITS)
-        return self._confirmed(found, warps, rows, lanes, times[entries, readers])
+        what = reads[entries, readers] & ((1 << _TIME) - 1)
+        lane = (what & (1 << _LANE_BITS) - 1) - 1
+        found = Late(entries, first[entries] + readers, lane, what >> _LANE_BITS)
+        bad = self._confirmed(found, warps, rows, lanes, times[entries, readers])
+        return None if bad is None else replace(bad, entries=unsettled[bad.entries])
+
+    def _known(self, rows: Offsets, first: Offsets) -> NDArray[np.int32]:
+        """Return what each row knows of the warps of a group, `[n, group]`; `first` is the first one of each."""
+        head = np.flatnonzero(np.diff(rows, prepend=-1))  # accesses come warp by warp
+        known = self._clocks.known[rows[head, None], first[head, None] + np.arange(self._group)]
+        repeated: NDArray[np.int32] = known.repeat(np.diff(head, append=len(rows)), axis=0)
+        return repeated
 
     def _confirmed(
-        self, late: Late, warps: Offsets, rows: Offsets, lanes: Offsets | None, times: NDArray[np.int32]
+        self, late: Late, warps: Offsets, rows: Offsets, lanes: Offsets | None, times: NDArray[np.int64]
     ) -> Late | None:
         """Return what of `late` no lane has told of by itself, and what no scope was too narrow for."""
         clocks, over = self._clocks, self._phases.over

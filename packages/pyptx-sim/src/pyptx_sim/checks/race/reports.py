@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.race.shadow import Reach
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
@@ -31,6 +32,7 @@ class Step:
     space: Space
     kind: AccessKind
     at: NDArray[np.int64]
+    reach: Reach
     granules: int
     warps: NDArray[np.int64]
     lanes: NDArray[np.int64]

@@ -7,7 +7,7 @@ moves 16-byte vectors pays for one entry per vector, and one that stores bytes i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,15 @@ _GATHERED: Final = 1 << 22
 _MOST: Final = 1 << 23
 
 
+Reach: TypeAlias = tuple[int, int]
+"""The lowest and the highest of some granules, or bounds of them."""
+
+
+def reach_of(at: NDArray[np.int64]) -> Reach:
+    """Return the reach of some granules, of one at least."""
+    return int(at.min()), int(at.max())
+
+
 class Table:
     """The last access of one kind to each granule: rows of `COLUMNS` numbers.
 
@@ -41,38 +50,57 @@ class Table:
     `complex128` is merely its name for sixteen bytes.
     """
 
-    __slots__ = ("_high", "_low", "_rows")
+    __slots__ = ("_granules", "_high", "_low", "_made")
 
     def __init__(self, granules: int) -> None:
         """Start with granules that nobody has touched."""
-        self._rows: NDArray[np.complex128] = np.zeros(granules, np.complex128)
+        self._granules = granules
+        self._made: NDArray[np.complex128] | None = None  # many tables stay empty, and memory costs even as zeros
         self._low, self._high = granules, -1
 
-    def misses(self, at: NDArray[np.int64]) -> bool:
-        """Tell at a glance that nobody has touched any of the granules `at`; False says nothing."""
-        return self._high < 0 or bool(at.max() < self._low) or bool(at.min() > self._high)
+    @property
+    def _rows(self) -> NDArray[np.complex128]:
+        if self._made is None:
+            self._made = np.zeros(self._granules, np.complex128)
+        return self._made
 
-    def fill(self, at: NDArray[np.int64], entries: NDArray[np.int32], owners: NDArray[np.int64]) -> None:
-        """Set the row of granule `at[i]` to entry `owners[i]`."""
+    def misses(self, at: NDArray[np.int64], reach: Reach | None = None) -> bool:
+        """Tell at a glance that nobody has touched any of the granules `at`, in that reach; False says nothing."""
+        if self._high < 0:
+            return True
+        low, high = reach or reach_of(at)
+        return high < self._low or low > self._high
+
+    def fill(
+        self,
+        at: NDArray[np.int64],
+        entries: NDArray[np.int32],
+        owners: NDArray[np.int64],
+        reach: Reach | None = None,
+    ) -> None:
+        """Set the row of granule `at[i]`, all in that reach, to entry `owners[i]`."""
         rows = entries.view(np.complex128)[:, 0]
         self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
-        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+        self._extend(reach or reach_of(at))
+
+    def _extend(self, reach: Reach) -> None:
+        self._low, self._high = min(self._low, reach[0]), max(self._high, reach[1])
 
     def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the rows of the granules `at`, `[n, COLUMNS]`."""
         return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
 
-    def touched(self, at: NDArray[np.int64]) -> NDArray[np.int32] | None:
-        """Return the rows of the granules `at`, or None if nobody has touched any of them."""
-        if self.misses(at):
+    def touched(self, at: NDArray[np.int64], reach: Reach | None = None) -> NDArray[np.int32] | None:
+        """Return the rows of the granules `at`, in that reach, or None if nobody has touched any of them."""
+        if self.misses(at, reach):
             return None
         rows = self.get(at)
         return rows if rows[:, WARP].any() else None
 
-    def put(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
-        """Set the rows of the granules `at`; of equal granules the last wins."""
+    def put(self, at: NDArray[np.int64], entries: NDArray[np.int32], reach: Reach | None = None) -> None:
+        """Set the rows of the granules `at`, in that reach; of equal granules the last wins."""
         self._rows[at] = entries.view(np.complex128)[:, 0]
-        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+        self._extend(reach or reach_of(at))
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return all granules that somebody has touched, and their rows."""
@@ -85,13 +113,12 @@ class Table:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its row."""
-        old, self._rows = self._rows, np.zeros(len(self._rows) * factor, np.complex128)
-        if self._high < 0:
-            self._low = len(self._rows)
+        old, low, high = self._made, self._low, self._high
+        self._granules, self._made, self._low = self._granules * factor, None, self._granules * factor
+        if old is None or high < 0:
             return
-        touched = np.repeat(old[self._low : self._high + 1], factor)
-        self._low, self._high = self._low * factor, self._high * factor + factor - 1
-        self._rows[self._low : self._high + 1] = touched
+        self._low, self._high = low * factor, high * factor + factor - 1
+        self._rows[self._low : self._high + 1] = old[low : high + 1].repeat(factor)
 
 
 class Overflow:
