@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,6 +123,15 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
     assert survey(mutants(MODULE, [wrong]), trial)[0].outcome == "found"
     swapped = Mutation("swap", ("sub",), change.add(1, -1, 0), "one word to the left")
     assert [verdict.outcome for verdict in survey(mutants(MODULE, [swapped]), trial)] == ["found", "survived"]
+
+
+def test_workers_survey_as_one_does() -> None:
+    some = [mutant for mutant in mutants(MODULE) if mutant.operator.name in ("take another barrier", "drop a wait")]
+    expected = survey(some, trial)
+    assert {verdict.outcome for verdict in expected} == {"found", "survived"}
+    assert survey(some, trial, workers=2) == expected
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        assert survey(some, trial, workers=pool) == expected
 
 
 def test_an_operator_applies_by_its_opcodes() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
+    from pyptx_sim.exploration import Exploration, Schedule, explore
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.memory import DeviceArray, Memory
@@ -23,17 +24,20 @@ else:
         __name__,
         {
             "DeviceArray": "memory",
+            "Exploration": "exploration",
             "Finding": "findings",
             "Launch": "launch",
             "Mapped": "values",
             "Memory": "memory",
             "Result": "result",
             "Sampler": "numerics.sampling",
+            "Schedule": "exploration",
             "SimulationResult": "runtime",
             "Statistics": "result",
             "Surface": "textures",
             "Texture": "textures",
             "Uninitialised": "values",
+            "explore": "exploration",
             "run": "simulator",
         },
         others="extension",
@@ -43,16 +47,19 @@ __tracebackhide__ = True
 
 __all__ = [
     "DeviceArray",
+    "Exploration",
     "Finding",
     "Launch",
     "Mapped",
     "Memory",
     "Result",
     "Sampler",
+    "Schedule",
     "SimulationResult",
     "Statistics",
     "Surface",
     "Texture",
     "Uninitialised",
+    "explore",
     "run",
 ]

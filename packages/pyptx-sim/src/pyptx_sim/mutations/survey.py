@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax import emit, parse
+from pyptx_sim.workers import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.mutations.mutant import Mutant
+    from pyptx_sim.workers import Workers
 
 Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
 """`found`: findings. `wrong`: none, but the trial's own assertion failed. `refused`: it did not run to its end."""
@@ -42,21 +46,35 @@ class Verdict:
         return frozenset(finding.rule for finding in self.findings)
 
 
-def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Tried]) -> tuple[Verdict, ...]:
+def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Tried], *, workers: Workers = 1) -> tuple[Verdict, ...]:
     """Run each mutant through `trial`, and say what became of it.
 
     The trial runs the module that it is given, with all checks, raises AssertionError if the numbers are wrong, and
     returns what was found. It must let a clean kernel pass. It may run several schedules, and return the findings of
     one. Findings count before numbers: a trial that returns findings need not compare anything.
+
+    `workers` are so many processes (1: this one, 0: one per processor), or an executor of `concurrent.futures`; the
+    trial must pickle then, as a function of a module does. Verdicts are the same, in the order of the mutants.
     """
-    return tuple(_judged(mutant, trial) for mutant in mutants)
+    known = list(mutants)
+    if workers == 1:
+        return tuple(Verdict(mutant, *_judged(trial, mutant.module)) for mutant in known)
+    judged = in_order(partial(_judged_text, trial), (emit(mutant.module) for mutant in known), workers)
+    return tuple(Verdict(mutant, *each) for mutant, each in zip(known, judged, strict=True))
 
 
-def _judged(mutant: Mutant, trial: Callable[[Module], Tried]) -> Verdict:
+_Judged: TypeAlias = tuple[Outcome, "tuple[Finding, ...]", str]
+
+
+def _judged_text(trial: Callable[[Module], Tried], text: str) -> _Judged:
+    return _judged(trial, parse(text))
+
+
+def _judged(trial: Callable[[Module], Tried], module: Module) -> _Judged:
     try:
-        found = tuple(trial(mutant.module).findings)
+        found = tuple(trial(module).findings)
     except AssertionError as error:
-        return Verdict(mutant, "wrong", reason=str(error))
+        return "wrong", (), str(error)
     except PyptxError as error:
-        return Verdict(mutant, "refused", reason=str(error))
-    return Verdict(mutant, "found" if found else "survived", found)
+        return "refused", (), str(error)
+    return "found" if found else "survived", found, ""

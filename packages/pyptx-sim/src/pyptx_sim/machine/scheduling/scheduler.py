@@ -22,7 +22,7 @@ _STARVED = 64
 # one is told "not yet" before its time.
 _OVERDUE = 64
 _IMPATIENT = 0.1
-# How likely a random schedule changes warps within a basic block: at first always, so that short programs show every
+# How likely a random schedule changes warps where it need not: at first always, so that short programs show every
 # interleaving, half as likely after each _EAGER times, down to what long kernels can afford.
 _EAGER, _PREEMPTING = 12, 1 / 64
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
@@ -79,14 +79,13 @@ class Scheduler:
 
     def interrupts(self, group: Group, block: Block) -> bool:
         """Tell whether others may have to run before a group, which has executed one block, goes on with the next."""
-        if block.resumes and not block.converges:
-            return self._preempts()
-        # Of what waits elsewhere, or at the gate, `pick` knows.
-        return not group.whole or block.converges or (block.gate is not None and self._wave.splits.diverged)
+        if block.converges or (block.gate is not None and self._wave.splits.diverged):
+            return True  # of what waits there `pick` knows
+        return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
-    def _preempts(self) -> bool:
-        """Tell whether a random schedule changes warps within a basic block now."""
-        if self._random is None or self._random.random() >= max(0.5 ** (self._preempted / _EAGER), _PREEMPTING):
+    def _preempts(self, random: np.random.Generator) -> bool:
+        """Tell whether a random schedule changes warps where it need not."""
+        if random.random() >= max(0.5 ** (self._preempted / _EAGER), _PREEMPTING):
             return False
         self._preempted += 1
         return True
@@ -147,10 +146,11 @@ class Scheduler:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
-        block = int(blocks[min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)])
+        first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
+        block = int(blocks[first])
         there = ids[blocks == block]
         some = there[random.random(len(there)) < random.random()]
-        return (some if len(some) else there), block
+        return (some if len(some) else ids[[first]]), block
 
     def _one_per_warp(self, ready: IntArray) -> IntArray:
         splits = self._wave.splits
