@@ -212,7 +212,8 @@ def test_a_wait_whose_parity_does_not_flip_is_named(schedule: dict[str, Any]) ->
 def test_a_wait_that_is_missing_is_not_taken_for_one_with_the_wrong_parity() -> None:
     faulty = PTX.replace(waiting("FILLED", "%r16", "%r11"), "")
     for schedule in ({}, {"seed": 1}, {"late": True}):
-        assert not any("returned at once" in finding.message for finding in launched(faulty, **schedule)[1])
+        messages = [finding.message for finding in launched(faulty, **schedule)[1]]
+        assert not any("returned at once" in message for message in messages if " reads " in message)
 
 
 SPLIT = """\
