@@ -185,6 +185,21 @@ def test_the_published_flagship_is_right_and_ends_too_early() -> None:
     np.testing.assert_allclose(result.outputs[0].astype(np.float64), expected, rtol=2**-8, atol=1e-3)
 
 
+@pytest.mark.hopper
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("mode", [{}, {"late": True}, {"seed": 1}], ids=str)
+def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cluster(mode: dict[str, Any]) -> None:
+    module = importlib.import_module("examples.hopper.gemm_highperf_hopper")
+    m, n, k = 2 * module.BM, 2 * module.BN, 2 * module.BK
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (n, k)))
+    schedule = module.create_hilbert_schedule(1, 1).astype(np.uint32)
+    schedule[1] = 1  # the second tile, for the cluster that has the first one
+    result = module.gemm_warp_specialized.simulate(a, b, schedule, **mode)
+    early = [finding for finding in result.findings if finding.rule == "early-reuse"]
+    assert {(finding.origin[0].line, finding.other_origin[0].line) for finding in early} == {(243, 263)}
+
+
 @pytest.mark.usefixtures("examples")
 def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
     kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized

@@ -80,6 +80,7 @@ class AsyncClocks:
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
         self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
+        self._reached: dict[int, dict[int, int]] = {}  # by column and warp: up to which clock it has waited
         self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[int, list[_Followed]] = {}  # by item_id
@@ -94,7 +95,7 @@ class AsyncClocks:
         self._entered.clear()
         self._issuers.clear()
         self._now[:] = 0
-        for known in (self._groups, self._completing, self._following, self._seen, self._latest):
+        for known in (self._groups, self._reached, self._completing, self._following, self._seen, self._latest):
             known.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
@@ -168,7 +169,7 @@ class AsyncClocks:
         issuers = self._first_of(kind.together, warps)
         for owner, below in (((kind, False), done), ((kind, True), read)):
             if owner in self._of_warps:
-                self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind.tells == "lanes")
+                self._know(kind, warps, masks, self._column(owner, 0) + issuers, below)
 
     def _first_of(self, together: int, warps: Offsets) -> Offsets:
         """Return the warps under which the work of `warps` is entered, so many of which issue it as one."""
@@ -178,22 +179,30 @@ class AsyncClocks:
         first: Offsets = warps - inside + inside // together * together
         return first
 
-    def _know(self, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets, *, alone: bool) -> None:
-        """Let lanes that wait know what is over; `alone`: only those that had issued it, whose groups these are."""
+    def _know(self, kind: GroupKind, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets) -> None:
+        """Let lanes that wait know what is over; where a wait tells lanes, those that had issued it."""
+        alone = kind.tells == "lanes"
         clocks, learns = np.zeros(len(warps), np.int32), masks.copy() if alone else masks
         least, most = below.min(axis=1).tolist(), below.max(axis=1).tolist()
-        for row, column in enumerate(columns.tolist()):
-            outstanding = self._groups.get(column)
-            if not outstanding:
+        for row, (warp, column) in enumerate(zip(warps.tolist(), columns.tolist(), strict=True)):
+            outstanding = self._groups.get(column, [])
+            if alone and not outstanding:
                 continue
             ends = [entry.over(below[row], least[row], most[row]) for entry in outstanding]
             left = list(compress(outstanding, map(not_, ends)))
-            self._groups[column] = left
             clocks[row] = left[0].clock - 1 if left else self._now[column]
+            self._groups[column] = left if alone else self._unknown(column, warp, int(clocks[row]), kind.together)
             if alone and any(ends):
                 learns[row] = False
                 learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
         self._clocks.learn_of(warps, learns, columns, clocks)
+
+    def _unknown(self, column: int, warp: int, clock: int, together: int) -> list[_Outstanding]:
+        """Return the work that not all of the warps that issued it together have waited for, of which one now has."""
+        reached = self._reached.setdefault(column, {})
+        reached[warp] = clock
+        known = min(reached.values()) if len(reached) == together else 0
+        return [entry for entry in self._groups.get(column, ()) if entry.clock > known]
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""

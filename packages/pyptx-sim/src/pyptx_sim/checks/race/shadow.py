@@ -106,10 +106,9 @@ class Table:
         """Return all granules that somebody has touched, and their rows."""
         if self._high < 0:
             return np.zeros(0, np.int64), np.zeros((0, COLUMNS), np.int32)
-        at = np.arange(self._low, self._high + 1)
-        rows = self.get(at)
-        touched = rows[:, WARP] != NOBODY
-        return at[touched], rows[touched]
+        rows = self._rows[self._low : self._high + 1].view(np.int32).reshape(-1, COLUMNS)
+        touched = np.flatnonzero(rows[:, WARP])
+        return touched + self._low, rows[touched]
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its row."""
