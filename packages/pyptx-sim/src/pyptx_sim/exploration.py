@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pyptx_ir.syntax import emit
-from pyptx_sim.arguments import Mapped, Uninitialised
-from pyptx_sim.arrays import is_cpu_array, shares_memory, storage_of
+from pyptx_ir.syntax.nodes import Module
+from pyptx_sim.arrays import storage_of
 from pyptx_sim.errors import BarrierFault, Deadlock, KernelTrap, LaunchError, MemoryFault, StepLimitExceeded
+from pyptx_sim.launch import LaunchFields
 from pyptx_sim.simulator import run
 from pyptx_sim.workers import in_order
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_ir.plugins.rows import Frame, SharedVariable
-    from pyptx_ir.syntax.nodes import Module
-    from pyptx_sim.arguments import Value
+    from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.findings import Finding
+    from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
     from pyptx_sim.simulator import Checks
@@ -35,22 +35,14 @@ Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault
 """Errors with which a run ends; another schedule may end well."""
 
 
-class Options(TypedDict, total=False):
+class Options(LaunchFields, total=False):
     """The keywords of `pyptx_sim.run` that are the same for all schedules."""
 
-    entry: str | None
-    grid: int | Sequence[int]
-    block: int | Sequence[int]
-    cluster: int | Sequence[int]
-    shared_bytes: int
-    args: Sequence[Value | Uninitialised]
     checks: Checks
     step_limit: int | None
     numerics: str
     any_form: bool
     origins: Mapping[int, tuple[Frame, ...]] | None
-    names: Sequence[str]
-    shared: Sequence[SharedVariable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +104,8 @@ class Exploration:
 
 
 def explore(
-    ptx: str | Module,
+    ptx: str | Module | Sequence[str | Module],
+    launch: Launch | Sequence[Launch] | None = None,
     *,
     seeds: Iterable[int] = range(16),
     late: Iterable[bool] = (False, True),
@@ -124,47 +117,68 @@ def explore(
     All else is as `pyptx_sim.run` says. Each run begins with the arrays as they are; afterwards they hold what the
     first schedule has left. Schedules do not depend on each other: `workers` says how many processes run them (1: this
     one, 0: one per processor), or is an executor of `concurrent.futures`, such as that of a Dask client; results are
-    the same, in the same order. A worker compiles the kernel once, and needs the packages and plugins that are here.
+    the same, in the same order. The first schedule is run here in any case, for the arrays. A worker compiles the
+    kernel once, and needs the packages and plugins that are here.
 
-    Raises what `pyptx_sim.run` raises for a module or arguments that cannot be run, and LaunchError for arguments that
-    share memory.
+    Raises what `pyptx_sim.run` raises for a module or arguments that cannot be run, and LaunchError for different
+    arrays that share memory, which cannot be sent to workers.
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
     if not schedules:
         raise LaunchError("there is no schedule to explore", hint="name a seed, and a value of late, at least")
-    arrays = _arrays(options.get("args", ()))
-    if any(shares_memory(*pair) for pair in combinations(arrays, 2)):
-        raise LaunchError("arguments of an exploration share memory", hint="pass copies of them")
-    sent = BytesIO()
-    _Pickler(sent).dump((ptx if isinstance(ptx, str) else emit(ptx), options))
-    items = [(schedule, number == 0) for number, schedule in enumerate(schedules)]
-    done = in_order(partial(_explored, sent.getvalue()), items, workers)
-    for array, left in zip(arrays, done[0][1], strict=True):
-        if array.flags.writeable:
-            array[...] = left
-    return Exploration(dict(zip(schedules, (result for result, _ in done), strict=True)))
+    modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
+    job = modules, launch, options
+    if workers == 1:
+        others = [_tried(job, schedule, dry=True) for schedule in schedules[1:]]
+    else:
+        others = in_order(partial(_tried_there, _sent(job)), schedules[1:], workers)
+    results = [_tried(job, schedules[0], dry=False), *others]
+    return Exploration(dict(zip(schedules, results, strict=True)))
 
 
-def _explored(sent: bytes, item: tuple[Schedule, bool]) -> tuple[Result | Stopped, list[Array]]:
-    """Run a kernel on copies of its arrays; return, if asked to, what these hold then."""
-    schedule, keeps = item
-    text, options = pickle.loads(sent)  # noqa: S301 - `explore` wrote it
+_Job: TypeAlias = "tuple[tuple[str | Module, ...], Launch | Sequence[Launch] | None, Options]"
+
+
+def _tried(job: _Job, schedule: Schedule, *, dry: bool) -> Result | Stopped:
+    modules, launch, options = job
     try:
-        result: Result | Stopped = run(text, seed=schedule.seed, late=schedule.late, **options)
+        return run(modules, launch, seed=schedule.seed, late=schedule.late, dry=dry, **options)
     except (KernelTrap, StepLimitExceeded, MemoryFault, BarrierFault, Deadlock) as error:
-        result = error
-    return result, _arrays(options.get("args", ())) if keeps else []
+        return error
+
+
+def _tried_there(sent: bytes, schedule: Schedule) -> Result | Stopped:
+    return _tried(pickle.loads(sent), schedule, dry=True)  # noqa: S301 - `explore` wrote it
+
+
+# --- what is sent to workers ----------------------------------------------------------------------
+
+
+def _sent(job: _Job) -> bytes:
+    """Return what workers are sent: texts, which they parse once, and arrays as they lie in memory."""
+    modules, launch, options = job
+    file = BytesIO()
+    pickler = _Pickler(file)
+    pickler.dump((tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options))
+    if any(np.may_share_memory(*pair) for pair in combinations(pickler.arrays, 2)):
+        raise LaunchError("arrays of an exploration share memory", hint="pass copies of them")
+    return file.getvalue()
 
 
 class _Pickler(pickle.Pickler):
-    """Sends arrays as they lie in memory, with the bytes between their elements."""
+    """Writes arrays with the bytes between their elements; `arrays` are those that it has met."""
+
+    def __init__(self, file: BytesIO) -> None:
+        """Write to a file."""
+        super().__init__(file)
+        self.arrays: list[Array] = []
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle's own stub says, and NotImplemented
         """Return how to make an array anew."""
         if not isinstance(value, np.ndarray):
             return NotImplemented
-        laid_out = storage_of(value).tobytes(), value.dtype, value.shape, value.strides, value.flags.writeable
-        return _array, laid_out
+        self.arrays.append(value)
+        return _array, (storage_of(value).tobytes(), value.dtype, value.shape, value.strides, value.flags.writeable)
 
 
 def _array(
@@ -173,9 +187,3 @@ def _array(
     array: Array = np.ndarray(shape, dtype, bytearray(data), strides=strides)
     array.flags.writeable = bool(writeable)
     return array
-
-
-def _arrays(arguments: Sequence[Value | Uninitialised]) -> list[Array]:
-    """Return the bytes of the arrays among some arguments, shared with them."""
-    values = (each.array if isinstance(each, Mapped | Uninitialised) else each for each in arguments)
-    return [storage_of(value) for value in values if is_cpu_array(value)]
