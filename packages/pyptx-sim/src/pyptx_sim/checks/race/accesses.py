@@ -13,19 +13,7 @@ import numpy as np
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import (
-    COLUMNS,
-    LANE,
-    NOBODY,
-    PC,
-    SEVERAL,
-    TIME,
-    WARP,
-    Overflow,
-    Shadow,
-    Table,
-    reach_of,
-)
+from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.checks.race.reports import Reports
+    from pyptx_sim.checks.race.shadow import Overflow, Table
     from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
 
 
@@ -103,7 +92,7 @@ class Accesses:
         self._judge(shadow, step, "covered")
         self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
-            self._observe(shadow, step)  # it comes behind nothing itself: only what follows does
+            self._causality.observe(shadow, step)  # it comes behind nothing itself: only what follows does
             self._enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
             return
         if kind == "read":
@@ -201,7 +190,7 @@ class Accesses:
         if table.misses(step.at, step.reach):
             return
         last = table.get(step.at)
-        at = self._late(shadow, step, last)
+        at = self._causality.unsettled(shadow, step, last)
         last = last[at]
         if step.kind in _STRONG and earlier not in _READS:
             mutual = self._causality.mutual(step.pc, step.warps[at], last)
@@ -221,14 +210,6 @@ class Accesses:
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
 
-    def _observe(self, shadow: Shadow, step: Step) -> None:
-        """Note which strong writes strong reads read."""
-        last = shadow.write.touched(step.at, step.reach)
-        if last is not None:
-            mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at]
-            mutual &= self._causality.mutual(step.pc, step.warps, last)
-            self._causality.observe(shadow, step, mutual, last)
-
     def _judge_more(self, shadow: Shadow, step: Step, earlier: Earlier, more: Overflow) -> None:
         """Judge a step against earlier accesses of which there is more than the tables have room for."""
         found = more.find(step.at)
@@ -244,16 +225,6 @@ class Accesses:
         if not ordered.all():
             self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
-
-    def _late(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
-        times, warps = last[:, TIME], last[:, WARP]
-        at = np.flatnonzero(times if shadow.readers is None else times > self._clocks.settled.take(step.rows))
-        if not len(at):
-            return at
-        others = warps[at] - step.first_warp
-        late = self._clocks.known[step.rows[at], np.maximum(others, 0)] < times[at]
-        return at[late | (others < 0)]
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell which of the entries `at` store again what the same instruction of their block has stored, as in `last`.

@@ -97,13 +97,28 @@ class Causality:
             )
         return ordered
 
+    def unsettled(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
+        times = last[:, TIME]
+        at = np.flatnonzero(times if shadow.readers is None else times > self._clocks.settled.take(step.rows))
+        if not len(at):
+            return at
+        others = last[at, WARP] - step.first_warp
+        late = self._clocks.known[step.rows[at], np.maximum(others, 0)] < times[at]
+        unsettled: NDArray[np.int64] = at[late | (others < 0)]
+        return unsettled
+
     # --- observation ----------------------------------------------------------------------------
 
-    def observe(self, shadow: Shadow, step: Step, mutual: NDArray[np.bool_], last: NDArray[np.int32]) -> None:
-        """Note which strong reads read strong writes that nothing has ordered before them: `last`, where `mutual`."""
+    def observe(self, shadow: Shadow, step: Step) -> None:
+        """Note which strong reads read strong writes that nothing has ordered before them."""
+        last = shadow.write.touched(step.at, step.reach)
+        if last is None:
+            return
         if self.past is not None and len(step.at) <= CROWD * step.granules:
             self._observe_past(self.past, shadow, step)
         else:
+            mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at] & self.mutual(step.pc, step.warps, last)
             self._observe(step, np.flatnonzero(mutual), last, shadow.granule)
 
     def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
