@@ -19,6 +19,7 @@ from pyptx_sim.checks.asynchrony.layouts import Layouts
 from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
+from pyptx_sim.checks.asynchrony.rivals import judge_rivals
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
@@ -168,6 +169,7 @@ class RaceChecker(Observer):
             if shadow is not None and len(touch.offsets):
                 self._judge(work, touch, shadow)
             self._judge_proxies(work, touch)
+        judge_rivals(self._view, work, self._reports.work)
         self.dependents.issued(work)
         self._cross_ordering.signalled(work)
         self._layouts.issued(work)

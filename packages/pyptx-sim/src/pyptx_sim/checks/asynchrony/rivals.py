@@ -1,0 +1,50 @@
+"""Operations of one piece of asynchronous work that write the same bytes: nothing orders them among each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_races import name_of
+
+if TYPE_CHECKING:
+    from pyptx_sim.checks.asynchrony.async_races import Report
+    from pyptx_sim.observer import RunView, Touch, Work
+
+
+def judge_rivals(view: RunView, work: Work, report: Report) -> None:
+    """Report operations that write the same bytes, but for copies of the same bytes to them: whichever comes last."""
+    if len(work.warps) < 2:
+        return
+    sources = [touch for touch in work.touches if not touch.writes]
+    for touch in work.touches:
+        if touch.writes and not touch.atomic:
+            found = _first_rivals(touch, sources)
+            if found is not None:
+                _report(view, work, touch, found, report)
+
+
+def _first_rivals(touch: Touch, sources: list[Touch]) -> tuple[int, int] | None:
+    """Return two pieces of different operations that lie at one place, and come from two; None if there are none."""
+    offsets = touch.offsets
+    if bool((offsets[1:] > offsets[:-1]).all()):
+        return None
+    order = offsets.argsort(kind="stable")
+    one, other = order[:-1], order[1:]
+    met = (offsets[one] == offsets[other]) & (touch.owners[one] != touch.owners[other])
+    one, other = one[met], other[met]
+    apart = np.ones(len(one), np.bool_)
+    for source in sources:
+        if len(source.offsets) == len(offsets):
+            apart &= source.offsets[one] != source.offsets[other]
+    return (int(one[apart][0]), int(other[apart][0])) if apart.any() else None
+
+
+def _report(view: RunView, work: Work, touch: Touch, pieces: tuple[int, int], report: Report) -> None:
+    owners = touch.owners[list(pieces)]
+    (warp, rival), (lane, other) = work.warps[owners].tolist(), work.lanes[owners].tolist()
+    where = view.describe(touch.space, int(touch.offsets[pieces[0]]))
+    first, second = (f"lane {lane} of {name_of(view, warp)}", f"lane {other} of {name_of(view, rival)}")
+    rule = "lane-race" if warp == rival else f"{touch.space}-race"
+    report(rule, f"{first} and {second} issue work that writes {where}, and nothing orders the two", work.pc, work.pc)
