@@ -18,7 +18,7 @@ FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
 OFFERED = ("extension", "numerics", "types", "errors")
 # Attributes of waves, turns and arenas behind which the machine's own objects and arrays are.
 INTERNAL = frozenset(
-    {"_lanes", "_splits", "data", "engine", "frames", "initialised", "machine", "mbarriers", "memories", "splits"}
+    {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
 )
 
 

@@ -60,6 +60,7 @@ MATRICES = (
         FAULT
         bar.sync 0;
         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r8]; // !
+        st.global.u32 [%rd5], %r10;
         """,
         "",
         "st.shared.u32 [%r5], %r1;",
@@ -101,6 +102,7 @@ MATRICES = (
         f"""
         FAULT
         {PRODUCT} {{%r10, %r11}}, {{%r1}}, {{%r1}}, {{%r10, %r11}}; // !
+        st.global.u32 [%rd5], %r11;
         """,
         "mov.u32 %r10, 0;",
         "mov.u32 %r10, 0; mov.u32 %r11, 0;",

@@ -30,6 +30,7 @@ __all__ = ["ROWS", "NoSemantics"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pyptx_ir.isa.binding import Bound
     from pyptx_sim.operation import Operation
 
 T = TypeVar("T")
@@ -45,12 +46,19 @@ EXERCISED: set[tuple[str, ...]] = set()
 # --- harness ------------------------------------------------------------------------------------
 
 
-def bind(text: str) -> Operation:
-    """Bind the instruction spelt `text`; the rows of the longest opcode win."""
+def form_of(text: str) -> Bound:
+    """Return the instruction spelt `text` as its row reads it."""
     instruction = parse_instruction(text)
     form = bound(instruction, lambda _name: "")
     if form is None:
         raise NoSemantics(instruction, "no row of the instruction table has this form of it")
+    return form
+
+
+def bind(text: str) -> Operation:
+    """Bind the instruction spelt `text`; the rows of the longest opcode win."""
+    form = form_of(text)
+    instruction = form.instruction
     for count in range(len(instruction.opcode), 0, -1):
         rows = _ROWS.get(".".join(instruction.opcode[:count]))
         if rows is not None:

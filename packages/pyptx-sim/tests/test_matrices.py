@@ -164,8 +164,9 @@ def test_a_row_that_is_not_aligned_is_found():
 
 
 def test_rows_that_nothing_has_written_are_found():
-    rules, result = found("mov.u32 %r1, buffer;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r2, %r3, %r4, %r5}, [%r1];")
-    assert rules == [("uninitialised-memory", 1)]
+    load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r2, %r3, %r4, %r5}, [%r1];"
+    rules, result = found(f"mov.u32 %r1, buffer;\n{load}\nst.global.u32 [%rd1], %r5;")
+    assert rules == [("uninitialised-memory", 2)]
     assert result.findings[0].count == 32
 
 
@@ -226,9 +227,10 @@ def test_a_product_of_one_warp_leaves_the_registers_of_others_alone():
 
 
 def test_an_operand_that_was_never_written_is_found():
-    text = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r9}, {%r0}, {%r0, %r0};"
+    product = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r9}, {%r0}, {%r0, %r0};"
+    text = f"{product}\nst.global.u32 [%rd1], %r2;"
     rules, result = found(text)
-    assert rules == [("uninitialised-register", 0)]
+    assert rules == [("uninitialised-register", 1)]
     assert "%r9" in str(result.findings[0])
 
 

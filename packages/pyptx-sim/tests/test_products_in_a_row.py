@@ -148,9 +148,10 @@ def test_a_program_gets_the_same_sums_together_and_one_by_one(checks, seed):
 
 def test_each_instruction_in_a_row_counts_and_reports_at_its_own_line():
     out = np.zeros((32, 16), np.float32)
-    body = f"{LOADS}{several()}"
+    sums = "".join(f"st.global.f32 [%rd0+{4 * number}], %f{4 * number};\n" for number in range(4))
+    body = f"{LOADS}{several()}{sums}"
     result = execute(body, out)
     first = BODY_LINE + body.strip().splitlines().index(several().splitlines()[0])
-    lines = {finding.line for finding in result.findings if finding.rule == "uninitialised-register"}
+    lines = {finding.other_line for finding in result.findings if finding.rule == "uninitialised-register"}
     assert lines == {first + 2 * number for number in range(4)}
     assert result.statistics.instructions == execute(body, out, checks="none").statistics.instructions

@@ -48,7 +48,10 @@ def test_a_region_filled_twice_is_a_race() -> None:
     assert "lane-race" in rules(body, np.zeros(32, np.uint32))
 
 
-LINE = "setp.eq.u32 %p0, %r0, 0;\n@%p0 discard.global.L2 [%rd0{at}], 128;\nld.global.u32 %r3, [%rd1];\n"
+LINE = (
+    "setp.eq.u32 %p0, %r0, 0;\n@%p0 discard.global.L2 [%rd0{at}], 128;\nld.global.u32 %r3, [%rd1];\n"
+    "st.global.u32 [%rd1+128], %r3;\n"
+)
 
 
 def test_what_is_discarded_is_arbitrary_until_it_is_written() -> None:

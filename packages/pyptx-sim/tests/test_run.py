@@ -181,12 +181,12 @@ def test_findings_are_counted_once_for_each_rule_and_instruction() -> None:
 
 
 def test_only_the_rules_that_are_asked_for_report() -> None:
-    body = "add.u32 %r1, %r2, 1; ld.global.u32 %r3, [%rd0+4096];"
-    assert [finding.rule for finding in execute(body, np.zeros(1)).findings] == [
+    body = "add.u32 %r1, %r2, 1; st.global.u32 [%rd1], %r1; ld.global.u32 %r3, [%rd0+4096];"
+    assert [finding.rule for finding in execute(body, np.zeros(32)).findings] == [
         "uninitialised-register",
         "out-of-bounds",
     ]
-    assert [finding.rule for finding in execute(body, np.zeros(1), checks=["out-of-bounds"]).findings] == [
+    assert [finding.rule for finding in execute(body, np.zeros(32), checks=["out-of-bounds"]).findings] == [
         "out-of-bounds"
     ]
 
@@ -261,8 +261,9 @@ def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
     setp.lt.u32 %p1, %r0, 16;
     @%p1 mov.u32 %r50, 1;
     mov.b64 %rd5, {%r0, %r50};
+    shl.b32 %r51, %r0, 3; cvt.u64.u32 %rd6, %r51; add.u64 %rd6, %rd6, %rd0; st.global.u64 [%rd6], %rd5;
     """
-    found = execute(body, np.zeros(32, np.uint32)).findings
+    found = execute(body, np.zeros(64, np.uint32)).findings
     assert [(finding.rule, finding.count) for finding in found] == [("uninitialised-register", 16)]
 
 
@@ -274,6 +275,7 @@ def test_a_load_is_judged_by_the_bytes_that_its_pragma_says_are_used(mask: str, 
     st.local.u8 [frame+2], 7;
     .pragma "used_bytes_mask {mask}";
     ld.local.u32 %r2, [frame];
+    st.global.u32 [%rd1], %r2;
     """
     findings = execute(body, np.zeros(32, np.uint32)).findings
     assert [finding.rule for finding in findings] == ["uninitialised-memory"] * found
@@ -284,6 +286,8 @@ def test_the_used_bytes_hold_for_one_load_only() -> None:
     .local .align 4 .b8 frame[8];
     .pragma "used_bytes_mask 0";
     ld.local.u32 %r2, [frame];
+    st.global.u32 [%rd1], %r2;
     ld.local.u32 %r3, [frame+4];
+    st.global.u32 [%rd1], %r3;
     """
     assert [finding.count for finding in execute(body, np.zeros(32, np.uint32)).findings] == [32]

@@ -311,7 +311,9 @@ ENDLESS = """
 .visible .entry endless()
 {
 .reg .b32 %r<3>;
-add.u32 %r1, %r2, 1;
+.reg .pred %p<2>;
+setp.eq.u32 %p1, %r2, 1;
+@%p1 bra again;
 again: add.u32 %r1, %r1, 1;
 bra again;
 }
@@ -322,7 +324,7 @@ def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pyte
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
     with pytest.raises(StepLimitExceeded) as stopped:
         run(ENDLESS, grid=1, block=32, step_limit=50)
-    assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialised-register", 8)]
+    assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialised-register", 10)]
     special = Scale().specialize([Argument((64,), "u32", (1,), 0, "cpu")], {"by": 1})
 
     def attempt(steps: int) -> Result:

@@ -210,8 +210,8 @@ def _global_memory(
 def _fill(arena: Arena, start: int, data: bytes | NDArray[np.uint8]) -> None:
     raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     arena.data[start : start + len(raw)] = raw
-    if arena.initialised is not None:
-        arena.initialised[start : start + len(raw)] = 1
+    if arena.defined is not None:
+        arena.defined[start : start + len(raw)] = 0xFF
 
 
 def _flat(space: str, image: Image, *, checked: bool) -> FlatMemory:

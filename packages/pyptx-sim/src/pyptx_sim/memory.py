@@ -49,8 +49,8 @@ class Placed:
     def load(self, arena: Arena) -> None:
         """Write the array's contents into the global space."""
         arena.data[self.span] = np.ascontiguousarray(self.array).reshape(-1).view(np.uint8)
-        if arena.initialised is not None:
-            arena.initialised[self.span] = 1 if self.written is None else self.written
+        if arena.defined is not None:
+            arena.defined[self.span] = 0xFF if self.written is None else self.written
 
     def store(self, arena: Arena) -> None:
         """Write what the global space holds into the array."""
@@ -63,7 +63,7 @@ class Placed:
                 hint="pass a writeable copy",
             )
         if self.written is not None:  # without checks nobody knows, and nobody is to be accused
-            self.written = None if arena.initialised is None else arena.initialised[self.span].copy()
+            self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +129,7 @@ class Memory:
     @property
     def buffers(self) -> list[Buffer]:
         """The arrays' bounds."""
-        return [Buffer(placed.span.start, placed.span.stop, f"'{placed.name}'") for placed in self.placed]
+        return [Buffer(each.span.start, each.span.stop, f"'{each.name}'", shown=True) for each in self.placed]
 
 
 def behind(placed: Placed) -> int:

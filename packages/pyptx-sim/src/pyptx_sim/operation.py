@@ -25,6 +25,11 @@ Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
 Compute: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 Batch: TypeAlias = Callable[[Sequence[Sequence[Array]]], Sequence[tuple[Array, ...]]]
+Spread: TypeAlias = Callable[[Sequence[Array], "Sequence[Array | None]", Mask], Sequence[Array]]
+"""From what is read, which bits of it are undefined (None: none) and the active lanes: which bits of the results are.
+
+Bits are unsigned, as wide as the value, or bool for `pred`; those of lanes that are not active do not matter.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class Operation:
     whose mask does not matter: given the sources of several such instructions in a row, none of which reads what one
     before it writes, returns the results of each; sources that are the same array are the same register. `places` are
     the operands that are written and those that are read, by their numbers, where these are not the first and the rest.
+    `undefined` says how undefined bits of the sources reach the results, in a checked run; without it, what the
+    instruction is a form of does, in the end that any makes all results undefined.
     """
 
     results: tuple[str, ...]
@@ -52,3 +59,4 @@ class Operation:
     exact: Callable[[str], Compute] | None = None
     batch: Batch | None = None
     places: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    undefined: Spread | None = None

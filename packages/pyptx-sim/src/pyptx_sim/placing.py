@@ -68,7 +68,7 @@ class Placing:
             written = np.zeros(array.nbytes, np.uint8) if fresh else None
             known = Placed(array, self.end, name, written, output)
             self.placed.append(known)
-            self.buffers.append(Buffer(known.span.start, known.span.stop, what))
+            self.buffers.append(Buffer(known.span.start, known.span.stop, what, shown=True))
             self.end = behind(known)
         return GLOBAL_WINDOW + known.start
 

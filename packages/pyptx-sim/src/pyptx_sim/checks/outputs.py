@@ -56,7 +56,7 @@ class OutputWrites(Observer):
 
 def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
     """Report the outputs that have elements which nothing has written, each with their number and the first of them."""
-    known = machine.memories["global"].arena.initialised
+    known = machine.memories["global"].arena.defined
     written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
     if known is None or not written_down:  # of a kernel without instructions, whoever has traced it has warned
         return

@@ -160,3 +160,23 @@ def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
     both = np.zeros((len(found), WARP), np.bool_)
     np.logical_or.at(both, which.reshape(-1), masks)
     return found, both
+
+
+def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
+    """Return a register, `[height|1, 32|1]`, with the active lanes replaced by `value`."""
+    dtype = value.dtype
+    if old is None:
+        old = np.zeros((1, 1), dtype)
+    elif old.dtype != dtype:
+        old = old.view(dtype)
+    rows, mask = lanes.rows, lanes.mask
+    if rows is None:
+        return value if mask is None else np.where(mask, value, old)
+    columns = WARP if mask is not None else max(old.shape[1], value.shape[1])
+    new = np.empty((height, columns), dtype)
+    new[:] = old
+    if mask is None:
+        new[rows] = value
+    else:
+        new[rows] = np.where(mask, value, new[rows])
+    return new

@@ -14,7 +14,9 @@ from pyptx_sim.machine.memory.spaces import BlockMemory
 from pyptx_sim.machine.scheduling.warp_splits import State, WarpSplits
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.stalled import Stalled
+from pyptx_sim.machine.undefined import UndefinedRegisters
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
+from pyptx_sim.program.unassigned import unassigned_registers
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ _FIRST_PLACE = -(1 << 40)  # below those of barriers
 class Wave:
     """Some CTAs (whole clusters) of the grid, one row for each warp.
 
-    `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only
-    some lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have.
+    `registers` holds one array for each slot, or None for one never written; `undefined` says which bits of them nobody
+    knows (checks only). `live` are the lanes that have not exited. `exited`: some have.
     `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
     ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run,
     `exits` whenever threads have exited.
@@ -64,7 +66,6 @@ class Wave:
         "machine",
         "mbarriers",
         "memories",
-        "partial",
         "pc",
         "progress",
         "rank",
@@ -73,6 +74,7 @@ class Wave:
         "specials",
         "splits",
         "steps",
+        "undefined",
         "version",
         "watching",
     )
@@ -106,7 +108,7 @@ class Wave:
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
         self.registers[STACK_SLOT] = np.full((1, 1), FIRST_OFFSET + program.entry.frame_size, np.int64)
-        self.partial: dict[int, Mask] = {}
+        self.undefined = UndefinedRegisters(self, unassigned_registers(program) if machine.checked else {})
         self.splits = WarpSplits(self.live, program.entry_block(program.entry.name))
         self.specials = Specials(self)
         self.rank: IntArray = geometry.rank
@@ -133,62 +135,15 @@ class Wave:
         if self.machine.checked:
             self.machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
 
-    def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
-        """Report the active lanes that read a register which they never wrote."""
-        missing = self.unwritten(slot, lanes)
-        count = int(np.count_nonzero(missing))
-        if not count:
-            return
-        row, lane = (int(part[0]) for part in np.nonzero(missing))
-        warp = row if lanes.rows is None else int(lanes.rows[row])
-        self.machine.log.report(
-            "uninitialised-register",
-            f"{name} is read by {self.geometry.thread_name(warp, lane)}, which never wrote it",
-            self.pc,
-            hint=f"write {name} on every path that leads here",
-            count=count,
-        )
-
-    def unwritten(self, slot: int, lanes: Lanes) -> Mask:
-        """Return which active lanes never wrote a register of which some lanes have not written all."""
-        written = self.partial.get(slot)
-        return lanes.full_mask if written is None else lanes.full_mask & ~lanes.select(written)
-
-    def note_unwritten(self, slot: int, lanes: Lanes, which: Mask) -> None:
-        """Note that of the active lanes those in `which` hold nothing in a register, whatever it held before."""
-        known = self.partial.setdefault(slot, self.live.copy())
-        if lanes.rows is None:
-            known &= ~which
-        else:
-            known[lanes.rows] &= ~which
-
-    def note_written(self, slot: int, lanes: Lanes) -> None:
-        """Note that the active lanes write a register."""
-        partial = self.partial
-        if lanes.whole:
-            partial.pop(slot, None)
-            return
-        known = partial.get(slot)
-        if known is None:
-            if self.registers[slot] is not None:
-                return
-            known = partial[slot] = np.zeros((self.height, WARP), np.bool_)
-        if lanes.rows is None:
-            known |= lanes.full_mask
-        else:
-            known[lanes.rows] |= lanes.full_mask
-        if (known | ~self.live).all():
-            del partial[slot]
-
     def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
         """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""
         for slot, name in registers.items():
-            if self.registers[slot] is None or slot in self.partial:
+            if slot in self.undefined:
                 if reads:
-                    self.check_register(slot, name, lanes)
-                self.note_written(slot, lanes)
-                if self.registers[slot] is None:
-                    self.registers[slot] = _BLANK
+                    self.undefined.used(slot, name, lanes)
+                self.undefined.define(slot, lanes)
+            if self.registers[slot] is None:
+                self.registers[slot] = _BLANK
 
     def exit(self, ids: IntArray) -> None:
         """Let splits end for ever, and their lanes with them."""

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.isa.check import forms_of
 from pyptx_ir.plugins.caches import until_plugins_change
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_sim.extension import step_of
 from pyptx_sim.program.program import BlockRange
+from pyptx_sim.program.scopes import LabelBinding, TargetsBinding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_sim.extension import Converges
-    from pyptx_sim.program.program import FunctionLayout, Site
+    from pyptx_sim.program.program import FunctionLayout, Program, Site
+
+_BRANCHES: Final = frozenset({"bra", "brx"})
+_ENDS: Final = frozenset({"ret", "exit", "trap"})
 
 
 def waits_alone(opcode: tuple[str, ...]) -> bool:
@@ -86,3 +91,21 @@ def basic_blocks(
         together = any(converges(site.instruction.opcode) == "warpgroup" for site in sites[first:last])
         blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate, together))
     return tuple(blocks)
+
+
+def successors(program: Program, block: BlockRange) -> frozenset[int]:
+    """Return the blocks of the function at which threads may go on behind a block."""
+    last = program.sites[block.last - 1]
+    opcode, guarded = last.instruction.opcode[0], last.instruction.guard is not None
+    following = () if opcode in _BRANCHES | _ENDS and not guarded else (block.index + 1,)
+    return frozenset(following).union(_branched(program, last) if opcode in _BRANCHES else ())
+
+
+def _branched(program: Program, site: Site) -> Iterator[int]:
+    """Yield the blocks that a branch names, itself or in its list."""
+    for name in (name for operand in site.instruction.operands for name in names_of(operand)):
+        found = site.scope.find(name)
+        labels = found.names if isinstance(found, TargetsBinding) else (name,)
+        for label in map(site.scope.find, labels):
+            if isinstance(label, LabelBinding):
+                yield program.label_block(label.key)

@@ -10,6 +10,8 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from pyptx_ir.fragments import Fragment, fragment_of
 from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.plugins.semantics import Semantics
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_ir.isa.binding import Bound
-    from pyptx_sim.operation import Array, Compute, Mask, Operation
+    from pyptx_sim.operation import Array, Compute, Mask, Operation, Spread
 
 Types: TypeAlias = tuple[str, str, str, str]
 
@@ -109,7 +111,29 @@ def _product(form: Bound, shares: Shares) -> Operation:
 
     batch = batching(shares, fast, lambda registers: write(fast(*read(registers))))
     product = operation(form, using(fast), warp=True)
-    return replace(product, exact=_of_target(using, exact), batch=batch)
+    return replace(product, exact=_of_target(using, exact), batch=batch, undefined=_undefined(shares))
+
+
+def _undefined(shares: Shares) -> Spread:
+    """Return how undefined bits reach d: a row of a, a column of b and an element of c spoil those that they add to."""
+    first = shares.a.registers
+    second = first + shares.b.registers
+    of_a, of_b, of_c = unpacking(shares.a), unpacking(shares.b, transposed=True), unpacking(shares.c)
+    pack = packing(shares.d)
+    element = np.dtype(f"<u{shares.d.bits // 8}").type
+
+    def spread(values: Sequence[Array], bits: Sequence[Array | None], mask: Mask) -> Sequence[Array]:
+        words = [np.dtype(f"<u{value.dtype.itemsize}") for value in values]
+        known = [
+            np.broadcast_to(word.type(0) if each is None else each, mask.shape)
+            for each, word in zip(bits, words, strict=True)
+        ]
+        rows = (of_a(known[:first]) != 0).any(axis=-1)[..., :, None]
+        columns = (of_b(known[first:second]) != 0).any(axis=-1)[..., None, :]
+        unknown = rows | columns | (of_c(known[second:]) != 0)
+        return pack(np.where(unknown, ~element(0), element(0)))
+
+    return spread
 
 
 def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | None) -> Callable[[str], Compute] | None:

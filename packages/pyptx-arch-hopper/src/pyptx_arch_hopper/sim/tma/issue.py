@@ -79,9 +79,5 @@ def _check_written(turn: Turn, source: Elements) -> None:
     if not len(missing):
         return
     where = turn.memory(source.space).describe_offset(int(missing[0]))
-    turn.report(
-        "uninitialised-memory",
-        f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}, which nothing has written",
-        hint="write it first; shared memory and fresh outputs hold arbitrary bytes",
-        count=len(missing),
-    )
+    message = f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}"
+    turn.undefined(source.space, int(missing[0]), message, len(missing))

@@ -114,13 +114,9 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
 def _check_written(turn: Turn, matrices: list[Located], extent: Extent) -> None:
     memory = turn.wave.shared
     where = offsets(matrices, extent)
-    written = memory.arena.written(where, CHUNK, partly=False)
+    written = memory.arena.written(where, CHUNK)
     if written is None or written.all():
         return
     missing = where[~written]
-    turn.fault(
-        "uninitialised-memory",
-        f"a product reads shared memory at {memory.describe_offset(int(missing[0]))}, which nothing has written",
-        "write it first, and wait for the copies that do: shared memory holds arbitrary bytes",
-        len(missing),
-    )
+    first = int(missing[0])
+    turn.undefined("shared", first, f"a product reads shared memory at {memory.describe_offset(first)}", len(missing))

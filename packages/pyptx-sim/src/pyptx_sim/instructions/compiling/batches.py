@@ -1,7 +1,6 @@
 """Instructions in a row that are computed together, where their semantics can do that: `Operation.batch`.
 
-The last one of such a run computes and writes for all; those before it only look at what they read, in a checked run.
-None reads what one before it writes, so that nothing tells.
+The last one of such a run computes and writes for all. None reads what one before it writes, so that nothing tells.
 """
 
 from __future__ import annotations
@@ -11,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.instructions.compiling.compute import parts
-from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.instructions.compiling.carrying import carrying
+from pyptx_sim.instructions.compiling.compute import parts, shadows
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.operation import Operation
+from pyptx_sim.semantics.undefined_bits import spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
@@ -41,11 +42,17 @@ class Member:
         found = (self.operands.register(operand) for operand in some)
         return {register.slot for register in found if register is not None}
 
-    def readers(self, *, checked: bool) -> list[Reader]:
+    def readers(self) -> list[Reader]:
         """Return readers of the sources."""
-        given = self.operands
-        operands = Operands(given.program, given.site, checked=checked)
-        return [operands.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
+        given = self.operands.unchecked()
+        return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
+
+    def carrying(self, step: Action) -> Action:
+        """Return a step that writes to the destinations, with the undefined bits of the sources carried there."""
+        if not self.operands.checked:
+            return step
+        read, written = shadows(self.operands, self.operation)
+        return carrying(step, read, self.readers(), written, spread_of(self.operands.form(), self.operation))
 
 
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:
@@ -54,7 +61,7 @@ def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Ac
     for run in _runs(block):
         if len(run) > 1:
             *others, last = run
-            steps.update((member.operands.pc, _look(member)) for member in others)
+            steps.update((member.operands.pc, _nothing) for member in others)
             steps[last.operands.pc] = _together(run)
     return steps
 
@@ -84,24 +91,16 @@ def _member(operands: Operands, operation: object) -> Member | None:
     return Member(operands, operation, *parts(operands, operation))
 
 
-def _look(member: Member) -> Action:
-    """Return a step that reads the sources for the sake of what a checked run says of them."""
-    readers = member.readers(checked=True) if member.operands.checked else []
-
-    def step(wave: Wave, lanes: Lanes) -> None:
-        for read in readers:
-            read(wave, lanes)
-
-    return step
+def _nothing(wave: Wave, lanes: Lanes) -> None:
+    """Leave it to the last one of the run."""
 
 
 def _together(run: Sequence[Member]) -> Action:
     """Return the step of the last one, which computes for all; each source is read once."""
-    look = _look(run[-1])
     distinct: dict[tuple[Operand, str], Reader] = {}
     for member in run:
         keys = zip(member.sources, member.operation.sources, strict=True)
-        distinct.update(zip(keys, member.readers(checked=False), strict=True))
+        distinct.update(zip(keys, member.readers(), strict=True))
     numbers = {key: number for number, key in enumerate(distinct)}
     readers = list(distinct.values())
     taken = [[numbers[key] for key in zip(member.sources, member.operation.sources, strict=True)] for member in run]
@@ -113,7 +112,6 @@ def _together(run: Sequence[Member]) -> Action:
     assert batch is not None  # noqa: S101 - that of a member
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        look(wave, lanes)
         shape = (lanes.height, WARP)
         given = [read(wave, lanes) for read in readers]
         values = [value if value.shape == shape else np.broadcast_to(value, shape) for value in given]
@@ -122,4 +120,7 @@ def _together(run: Sequence[Member]) -> Action:
             for write, value in zip(each, registers, strict=False):
                 write(wave, lanes, value)
 
-    return step
+    action: Action = step
+    for member in run:
+        action = member.carrying(action)
+    return action

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.instructions.compiling.carrying import Carried, carrying
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, write_slot
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.program.program import CARRY_SLOT
+from pyptx_sim.program.scopes import RegisterBinding
+from pyptx_sim.semantics.undefined_bits import spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Compute, Operation
 
 _CLEAR = np.zeros((1, 1), np.bool_)
+_CARRY = RegisterBinding(CARRY_SLOT, "pred", "the carry flag")
 
 
 def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
@@ -41,21 +45,44 @@ def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...]
 def compile_operation(operands: Operands, operation: Operation) -> Action:
     """Return the step of an instruction whose meaning is `operation`."""
     destinations, sources = parts(operands, operation)
-    readers = [operands.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
+    given = operands.unchecked()
+    readers = [given.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
     writers = [operands.write(*pair) for pair in zip(destinations, operation.results, strict=False)]
     if operation.reads_carry:
         readers.append(_read_carry)
     if operation.writes_carry:
-        writers.append(write_slot(CARRY_SLOT, checked=False))
+        writers.append(write_slot(CARRY_SLOT, checked=operands.checked))
+    step = _computing(operands, operation, tuple(readers), tuple(writers))
+    if not operands.checked:
+        return step
+    read, written = shadows(operands, operation)
+    return carrying(step, read, readers, written, spread_of(operands.form(), operation))
+
+
+def shadows(operands: Operands, operation: Operation) -> tuple[list[Carried | None], list[Carried | None]]:
+    """Return the undefined bits of the sources and of the destinations of an operation."""
+    destinations, sources = parts(operands, operation)
+    read = [operands.carried(*pair) for pair in zip(sources, operation.sources, strict=True)]
+    written = [operands.carried(*pair) for pair in zip(destinations, operation.results, strict=False)]
+    if operation.reads_carry:
+        read.append(Carried(_CARRY, "pred", operands.pc))
+    if operation.writes_carry:
+        written.append(Carried(_CARRY, "pred", operands.pc))
+    return read, written
+
+
+def _computing(
+    operands: Operands, operation: Operation, readers: tuple[Reader, ...], writers: tuple[Writer, ...]
+) -> Action:
     compute = operation.compute
     if operands.exact and operation.exact is not None:
         compute = operation.exact(operands.program.target)
     if operation.warp:
-        return _warp_step(tuple(readers), tuple(writers), compute)
+        return _warp_step(readers, writers, compute)
     several = len(operation.results) + operation.writes_carry > 1
     if len(writers) == 1 and not several:
-        return _single(tuple(readers), writers[0], compute)
-    return _several(tuple(readers), tuple(writers), compute)
+        return _single(readers, writers[0], compute)
+    return _several(readers, writers, compute)
 
 
 def _read_carry(wave: Wave, lanes: Lanes) -> Array:

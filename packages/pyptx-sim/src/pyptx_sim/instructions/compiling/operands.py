@@ -22,6 +22,7 @@ from pyptx_ir.syntax.operands import (
 )
 from pyptx_sim.extension import step_of
 from pyptx_sim.instructions.compiling.bound import BoundInstruction
+from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.claims import judge_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.instructions.memory.addresses import target
@@ -259,6 +260,19 @@ class Operands(BoundInstruction):
             return None
         read = self.read(Register(guard.register), "pred")
         return _inverted(read) if guard.negated else read
+
+    def carried(self, operand: Operand, ptx_type: str) -> Carried | None:
+        """Return the undefined bits of a register that is read or written as `ptx_type`; None for anything else."""
+        if isinstance(operand, Negated):
+            return self.carried(operand.operand, ptx_type)
+        if isinstance(operand, Unary):
+            operand = operand.operand
+        register = self.register(operand)
+        return None if register is None else Carried(register, ptx_type, self.pc)
+
+    def unchecked(self) -> Operands:
+        """Return the same operands, whose readers do not care whether what they read is defined."""
+        return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)
 
     # --- writers --------------------------------------------------------------------------------
 

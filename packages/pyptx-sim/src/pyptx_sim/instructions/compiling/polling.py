@@ -9,10 +9,9 @@ from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
-from pyptx_sim.instructions.control.branches import destinations
 from pyptx_sim.machine.scheduling.code import PollingLoop
 from pyptx_sim.machine.specials import changes, is_special, is_special_vector
-from pyptx_sim.program.flow import is_gate
+from pyptx_sim.program.flow import is_gate, successors
 from pyptx_sim.program.loops import innermost_loops
 from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
 from pyptx_sim.semantics.meaning import operation_of
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.program.program import BlockRange, Program
+    from pyptx_sim.program.program import Program
 
-_BRANCHES: Final = frozenset({"bra", "brx"})
-_ENDS: Final = frozenset({"ret", "exit", "trap"})
 _UNCHANGING: Final = frozenset({"param", "const"})
 # Steps with an effect that do the same again, if nothing changes meanwhile, and no more than their rows say.
 _REPEATED: Final = frozenset(
@@ -58,24 +55,12 @@ def polling_loops(program: Program) -> dict[int, PollingLoop]:
             continue
         first = program.block_of[layout.body.start]
         indices = range(first, program.block_of.get(layout.body.stop, len(program.blocks)))
-        successors = {index: _successors(program, program.blocks[index]) for index in indices}
-        for blocks in innermost_loops(successors, first):
-            loop = _polling_loop(program, successors, blocks)
+        edges = {index: successors(program, program.blocks[index]) for index in indices}
+        for blocks in innermost_loops(edges, first):
+            loop = _polling_loop(program, edges, blocks)
             if loop is not None:
                 found.update(dict.fromkeys(blocks, loop))
     return found
-
-
-def _successors(program: Program, block: BlockRange) -> frozenset[int]:
-    """Return the blocks of the function at which threads may go on behind a block."""
-    last = program.sites[block.last - 1]
-    opcode = last.instruction.opcode[0]
-    if opcode in _ENDS:
-        return frozenset()
-    if opcode not in _BRANCHES:
-        return frozenset({block.index + 1})
-    following = () if last.instruction.guard is None else (block.index + 1,)
-    return frozenset(destinations(Operands(program, last, checked=False))).union(following)
 
 
 def _polling_loop(program: Program, successors: _Edges, blocks: tuple[int, ...]) -> PollingLoop | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.lanes import Lanes, merged
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
 from pyptx_sim.types import B128, DType, bits_dtype, dtype_of, is_signed
@@ -31,7 +31,7 @@ def stored_dtype(width: int) -> DType:
 
 
 def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Reader:
-    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits."""
+    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits. `checked`: these matter."""
     slot, width, dtype = register.slot, register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
     bits = stored_dtype(width)
@@ -56,9 +56,11 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
     if not checked:
         return read
 
+    low = 8 * dtype.itemsize if narrow else 0
+
     def read_checked(wave: Wave, lanes: Lanes) -> Array:
-        if wave.registers[slot] is None or slot in wave.partial:
-            wave.check_register(slot, register.name, lanes)
+        if slot in wave.undefined:
+            wave.undefined.used(slot, register.name, lanes, low)
         return read(wave, lanes)
 
     return read_checked
@@ -73,13 +75,13 @@ def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -
     store = write_slot(register.slot, checked=checked)
     if not width or dtype.itemsize == width:
         return store
-    extend = _extension(dtype.itemsize, min(width, 8), signed=is_signed(ptx_type))
+    extend = extension(dtype.itemsize, min(width, 8), signed=is_signed(ptx_type))
     if width == B128.itemsize:
         return lambda wave, lanes, value: store(wave, lanes, _widest(extend(value), signed=is_signed(ptx_type)))
     return lambda wave, lanes, value: store(wave, lanes, extend(value))
 
 
-def _extension(size: int, width: int, *, signed: bool) -> Callable[[Array], Array]:
+def extension(size: int, width: int, *, signed: bool) -> Callable[[Array], Array]:
     """Return what extends values of `size` bytes to `width`, by their sign or by zeros."""
     kind = "i" if signed else "u"
     narrow, wide = np.dtype(f"<{kind}{size}"), np.dtype(f"<{kind}{width}")
@@ -113,27 +115,8 @@ def write_slot(slot: int, *, checked: bool) -> Writer:
         return write
 
     def write_checked(wave: Wave, lanes: Lanes, value: Array) -> None:
-        wave.note_written(slot, lanes)
+        if slot in wave.undefined:
+            wave.undefined.define(slot, lanes)
         write(wave, lanes, value)
 
     return write_checked
-
-
-def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
-    """Return `old` with the active lanes replaced by `value`."""
-    dtype = value.dtype
-    if old is None:
-        old = np.zeros((1, 1), dtype)
-    elif old.dtype != dtype:
-        old = old.view(dtype)
-    rows, mask = lanes.rows, lanes.mask
-    if rows is None:
-        return value if mask is None else np.where(mask, value, old)
-    columns = WARP if mask is not None else max(old.shape[1], value.shape[1])
-    new = np.empty((height, columns), dtype)
-    new[:] = old
-    if mask is None:
-        new[rows] = value
-    else:
-        new[rows] = np.where(mask, value, new[rows])
-    return new

@@ -6,9 +6,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
+from pyptx_ir.syntax.operands import Register
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step, meaning_of, step_of
 from pyptx_sim.instructions.compiling.batches import compile_batches
+from pyptx_sim.instructions.compiling.carrying import Carried, guarding
 from pyptx_sim.instructions.compiling.claims import touching
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
@@ -87,7 +89,8 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
     if is_gate(operands.opcode):
         gate = _gate(operands.program, operands.site)
         step = barriers.gated(gate, step, meets=meets(operands.opcode))
-    guard = operands.guard()
+    without_effect = not isinstance(meaning, Step) or meaning.effect == "none"
+    guard = (operands.unchecked() if without_effect else operands).guard()
     if guard is None:
         return step
 
@@ -96,7 +99,17 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
         if some is not None:
             step(wave, some)
 
-    return guarded
+    return _guarding(operands, guarded) if operands.checked and without_effect else guarded
+
+
+def _guarding(operands: Operands, guarded: Action) -> Action:
+    """Return a step under a predicate that decides nothing but what registers hold."""
+    guard, form = operands.instruction.guard, operands.form()
+    assert guard is not None  # noqa: S101 - the step's
+    carried = operands.carried(Register(guard.register), "pred")
+    registers = (operands.register(part) for name in form.written for part in operands.elements(form.operands[name]))
+    results = [Carried(each, each.type, operands.pc) for each in registers if each is not None]
+    return guarded if carried is None else guarding(guarded, carried, results)
 
 
 def _meaning(operands: Operands) -> _Meaning:

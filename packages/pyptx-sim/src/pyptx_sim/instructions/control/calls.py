@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol
 from pyptx_sim.errors import ProgramError, SimulationError
-from pyptx_sim.instructions.compiling.registers import merged
 from pyptx_sim.instructions.control.builtins import BUILTINS
 from pyptx_sim.instructions.control.passing import (
     Transfer,
@@ -20,7 +19,7 @@ from pyptx_sim.instructions.control.passing import (
     taker_of,
     write_result,
 )
-from pyptx_sim.machine.lanes import WARP, pick
+from pyptx_sim.machine.lanes import WARP, merged, pick
 from pyptx_sim.machine.memory.frames import ROOT, Frame, Saved
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.program.layout import aligned
@@ -50,8 +49,8 @@ class CallSite:
     callee: FunctionLayout
     entry_block: int
     frame_size: int
-    arguments: tuple[Transfer, ...]
-    results: tuple[Transfer, ...]
+    arguments: tuple[Transfer[Any], ...]
+    results: tuple[Transfer[Any], ...]
     saved: tuple[int, ...]
     uses_stack: bool
     dynamic_stack: bool
@@ -111,7 +110,7 @@ class CallSite:
         for slot, saved in frame.saved.items():
             if saved.value is not None:
                 self._set(wave, lanes, slot, saved.value)
-                _restore_marks(wave, lanes, slot, saved)
+            _restore_marks(wave, lanes, slot, saved)
         if self.uses_stack and not self.dynamic_stack:
             self._set(wave, lanes, FRAME_SLOT, caller)
             self._set(wave, lanes, STACK_SLOT, caller + self.frame_size)
@@ -120,16 +119,15 @@ class CallSite:
 
 
 def _saved(wave: Wave, slot: int) -> Saved:
-    written = wave.partial.get(slot)
-    return Saved(wave.registers[slot], None if written is None else written.copy())
+    return Saved(wave.registers[slot], wave.undefined.get(slot))
 
 
 def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
-    """Let lanes know again what they had written of a register, whatever the callee wrote or left out."""
-    if slot in wave.partial:
-        wave.note_written(slot, lanes)
-    if saved.written is not None:
-        wave.note_unwritten(slot, lanes, lanes.full_mask & ~lanes.select(saved.written))
+    """Let lanes know again what was undefined of a register, whatever the callee wrote or left out."""
+    if slot in wave.undefined:
+        wave.undefined.define(slot, lanes)
+    if saved.undefined is not None:
+        wave.undefined.leave(slot, lanes, lanes.select(saved.undefined.bits), saved.undefined.origin)
 
 
 # --- instructions -------------------------------------------------------------------------------

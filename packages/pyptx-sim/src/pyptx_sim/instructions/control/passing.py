@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from pyptx_ir.syntax.operands import Register, Symbol
+from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.registers import read_register, write_register
 from pyptx_sim.machine.lanes import WARP, IntArray, Lanes, pick
 from pyptx_sim.machine.wave import Wave
@@ -25,19 +26,30 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.program.scopes import Binding
 
+V = TypeVar("V")
 # A value on its way into or out of a function: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
 _Fetch: TypeAlias = Callable[[Wave, Lanes, IntArray], Array]
 _Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Generic[V]):
     """One parameter: fetched relative to one frame, delivered relative to another."""
 
-    fetch: _Fetch
-    deliver: _Deliver
+    fetch: Callable[[Wave, Lanes, IntArray], V]
+    deliver: Callable[[Wave, Lanes, IntArray, V], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """The value of a register on its way, with its undefined bits and their origin."""
+
+    value: Array
+    bits: Array | None = None
+    origin: Origin | None = None
 
 
 def _fetch(operands: Operands, binding: Binding, ptx_type: str) -> _Fetch:
@@ -55,10 +67,10 @@ def _fetch_bytes(place: Placement) -> _Fetch:
         memory = wave.memories["local"]
         start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
         where = start[:, :, None] + np.arange(place.size)
-        if memory.arena.initialised is None:
+        if memory.arena.defined is None:
             return np.asarray(memory.arena.data[where])
-        # The lower byte travels with the mark that it is initialised.
-        marks = memory.arena.initialised[where].astype(np.uint16) << 8
+        # The lower byte travels with its defined bits.
+        marks = memory.arena.defined[where].astype(np.uint16) << 8
         return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
 
     return fetch
@@ -95,8 +107,8 @@ def _deliver_bytes(place: Placement) -> _Deliver:
         chosen = full[positions, columns][:, : place.size]
         where = where[:, : chosen.shape[1]]
         arena.data[where] = chosen.astype(np.uint8)
-        if arena.initialised is not None:
-            arena.initialised[where] = (chosen >> 8).astype(np.uint8) if chosen.dtype == np.uint16 else 1
+        if arena.defined is not None:
+            arena.defined[where] = (chosen >> 8).astype(np.uint8) if chosen.dtype == np.uint16 else 0xFF
 
     return deliver
 
@@ -108,7 +120,7 @@ def _scalar(binding: Binding) -> tuple[str, int] | None:
     return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
 
 
-def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer:
+def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer[Any]:
     """Return the transfer of one parameter between two of its homes."""
     if isinstance(destination, UnsizedParameter):
         write = write_register(destination.register, "u64", checked=operands.checked)
@@ -134,27 +146,23 @@ def _register(binding: Binding) -> RegisterBinding:
 
 def _between_registers(
     operands: Operands, source: RegisterBinding, destination: RegisterBinding, ptx_type: str
-) -> Transfer:
-    """Pass a scalar. Compilers leave out what the other side will not read, so lanes without a value are no fault yet.
-
-    Those lanes are masked on the way, and hold nothing at its end either.
-    """
+) -> Transfer[Any]:
+    """Pass a scalar; compilers leave out what the other side will not read, so that undefined bits are carried."""
     read = read_register(source, ptx_type, checked=False)
     write = write_register(destination, ptx_type, checked=operands.checked)
     if not operands.checked:
         return Transfer(lambda wave, lanes, _base: read(wave, lanes), lambda wave, lanes, _b, v: write(wave, lanes, v))
 
-    def fetch(wave: Wave, lanes: Lanes, _base: IntArray) -> Array:
-        value = read(wave, lanes)
-        if wave.registers[source.slot] is not None and source.slot not in wave.partial:
-            return value
-        missing = wave.unwritten(source.slot, lanes)
-        return np.ma.masked_array(np.broadcast_to(value, missing.shape), mask=missing) if missing.any() else value
+    given, taken = Carried(source, ptx_type, operands.pc), Carried(destination, ptx_type, operands.pc)
 
-    def deliver(wave: Wave, lanes: Lanes, _base: IntArray, value: Array) -> None:
-        write(wave, lanes, np.asarray(value))
-        if isinstance(value, np.ma.MaskedArray):
-            wave.note_unwritten(destination.slot, lanes, np.ma.getmaskarray(value))
+    def fetch(wave: Wave, lanes: Lanes, _base: IntArray) -> _Scalar:
+        bits = given.read(wave, lanes)
+        return _Scalar(read(wave, lanes), bits, None if bits is None else given.origin(wave))
+
+    def deliver(wave: Wave, lanes: Lanes, _base: IntArray, passed: _Scalar) -> None:
+        write(wave, lanes, passed.value)
+        if passed.bits is not None and passed.origin is not None:
+            taken.leave(wave, lanes, passed.bits, passed.origin)
 
     return Transfer(fetch, deliver)
 
@@ -179,7 +187,7 @@ def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
     return fetch_value
 
 
-def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> Transfer:
+def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> Transfer[Array]:
     """Pass an immediate or an address."""
     wanted = _scalar(destination)
     if wanted is None:
@@ -191,7 +199,7 @@ def _constant_transfer(operands: Operands, operand: Operand, destination: Bindin
     return Transfer(lambda wave, lanes, _base: read(wave, lanes), _deliver(operands, destination, wanted[0]))
 
 
-def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> Transfer:
+def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> Transfer[Any]:
     """Return the transfer of an argument, a variable or a constant, to a parameter of the callee."""
     if isinstance(operand, Symbol | Register):
         found = operands.scope.find(operand.name)

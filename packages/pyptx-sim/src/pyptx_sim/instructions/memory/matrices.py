@@ -12,7 +12,9 @@ import numpy as np
 from pyptx_ir.fragments import move_of
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.undefined import leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.numerics.elements import packing, split, unpacking
@@ -20,15 +22,21 @@ from pyptx_sim.numerics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.memory.access import Places
+    from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
 # A row of a matrix is 16 bytes, from the address that a lane of its own gives.
 _ROW = 16
+_HALF_ROW = np.dtype(np.uint64)
 
 
 def _move(operands: Operands) -> tuple[MatrixMove, int]:
@@ -60,25 +68,46 @@ def compile_ldmatrix(operands: Operands) -> Action:
     access = Access("read", _ROW)
     naming = _naming(move, count)
     pack = packing(move.fragment, (count, 1))
+    carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("d"))]
 
     def step(wave: Wave, lanes: Lanes) -> None:
         rows = np.zeros((lanes.height, WARP), SIXTEEN)
+        unknown: tuple[Array, Origin] | None = None
         named = lanes if naming is None else lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)
             if places is None:
                 continue
             if wave.machine.checked:
-                access.before(wave, part, memory, places)
-            read = memory.arena.gather(places.offsets, SIXTEEN, 1)[0]
-            if places.positions is None:
-                rows[:] = read
-            else:
-                rows[places.positions, places.columns] = read
+                access.tell(wave, part, memory, places)
+                unknown = _unknown(access, wave, part, memory, places) or unknown
+            _put(rows, places, memory.arena.gather(places.offsets, SIXTEEN, 1)[0])
         for write, value in zip(writers, pack(_elements(rows[:, : count * move.addresses], move)), strict=True):
             write(wave, lanes, value)
+        if unknown is not None:
+            bits, origin = unknown
+            leave_loaded(wave, lanes, carried, pack(_elements(bits[:, : count * move.addresses], move)), origin)
 
     return step
+
+
+def _put(rows: Array, places: Places, values: Array) -> None:
+    """Set the rows of some places, `[warps, 32]`."""
+    if places.positions is None:
+        rows[:] = values
+    else:
+        rows[places.positions, places.columns] = values
+
+
+def _unknown(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> tuple[Array, Origin] | None:
+    """Return the undefined bits of the rows at some places, `[warps, 32]` of 16 bytes; None if there are none."""
+    found = loaded(access, wave, lanes, memory, places, _HALF_ROW)
+    if found is None:
+        return None
+    halves, origin = found
+    rows = np.zeros((lanes.height, WARP), SIXTEEN)
+    _put(rows, places, np.stack(halves, axis=-1).view(SIXTEEN)[..., 0])
+    return rows, origin
 
 
 def _elements(rows: Array, move: MatrixMove) -> Array:
@@ -96,21 +125,19 @@ def _elements(rows: Array, move: MatrixMove) -> Array:
 def compile_stmatrix(operands: Operands) -> Action:
     """Store matrices, each from a register."""
     move, count = _move(operands)
-    readers = [operands.read(element, "b32") for element in operands.elements(operands.named("r"))]
+    given = operands.unchecked()
+    readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
+    carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("r"))]
     if len(readers) != count * move.fragment.registers:
         operands.fail(f"{len(readers)} registers for {count} matrices")
     find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _ROW)
     naming = _naming(move, count)
-    unpack = unpacking(move.fragment)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
-        rows = np.zeros(shape, SIXTEEN)
-        for matrix, read in enumerate(readers):
-            elements = unpack([np.ascontiguousarray(np.broadcast_to(read(wave, lanes), shape))])
-            share = slice(matrix * move.addresses, (matrix + 1) * move.addresses)
-            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(SIXTEEN)
+        rows = _stored_rows(move, lanes, [read(wave, lanes) for read in readers])
+        unknown = undefined_in(wave, lanes, carried) if wave.undefined else None
         named = lanes if naming is None else lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)
@@ -124,9 +151,25 @@ def compile_stmatrix(operands: Operands) -> Action:
                 continue
             memory.arena.scatter(offsets, values)
             memory.arena.mark(offsets, _ROW)
+            if unknown is not None:
+                bits, origin = unknown
+                halves = np.ascontiguousarray(places.pick(_stored_rows(move, lanes, bits)))[..., None].view(_HALF_ROW)
+                memory.arena.leave(offsets, _ROW, [halves[..., 0], halves[..., 1]], origin)
             wave.version += 1
 
     return step
+
+
+def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | None]) -> Array:
+    """Return the rows of matrices, `[warps, 32]` of 16 bytes, from a register of each; None stands for zeros."""
+    rows = np.zeros((lanes.height, WARP), SIXTEEN)
+    unpack = unpacking(move.fragment)
+    for matrix, register in enumerate(registers):
+        if register is not None:
+            elements = unpack([np.ascontiguousarray(np.broadcast_to(register, rows.shape))])
+            share = slice(matrix * move.addresses, (matrix + 1) * move.addresses)
+            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(SIXTEEN)
+    return rows
 
 
 def checking(operands: Operands, step: Action) -> Action:

@@ -7,35 +7,93 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Symbol
+from pyptx_sim.instructions.compiling.carrying import carrying, unchanged
 from pyptx_sim.instructions.memory.addresses import read_address
 from pyptx_sim.program.scopes import FunctionBinding, LabelBinding
 from pyptx_sim.types import B128, DType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array
+    from pyptx_sim.operation import Array, Mask, Spread
 
 
 def compile_move(operands: Operands) -> Action:
     """Move a value; a vector on either side packs or unpacks."""
     destination, source = operands.named("d"), operands.named("a")
     outs, ins = operands.elements(destination), operands.elements(source)
+    given = operands.unchecked()
     if len(outs) > 1 and len(ins) == 1:
-        return _unpack(operands, outs, source)
+        (part, *_), (whole,) = operands.types("d"), operands.types("a")
+        read, writers = given.read(source, whole), [operands.write(out, part) for out in outs]
+        step = _unpack(read, writers, part, whole)
+        return _carrying(operands, step, (outs, part), (ins, whole), _parted(part, len(outs)))
     if len(ins) > 1 and len(outs) == 1:
-        return _pack(operands, destination, ins)
-    return _copy(operands, outs, ins)
+        (whole,), (part, *_) = operands.types("d"), operands.types("a")
+        step = _pack([given.read(each, part) for each in ins], operands.write(destination, whole), part, whole)
+        return _carrying(operands, step, (outs, whole), (ins, part), _put_together(part, whole))
+    (kind, *_) = operands.types("d")
+    return _carrying(operands, _copy(operands, outs, ins), (outs, kind), (ins, kind), unchanged)
+
+
+def _carrying(
+    operands: Operands,
+    step: Action,
+    outs: tuple[Sequence[Operand], str],
+    ins: tuple[Sequence[Operand], str],
+    spread: Spread,
+) -> Action:
+    """Return a step with undefined bits of some operands of a type carried to others, in a checked run."""
+    if not operands.checked:
+        return step
+    read = [operands.carried(each, ins[1]) for each in ins[0]]
+    return carrying(step, read, [], [operands.carried(each, outs[1]) for each in outs[0]], spread)
+
+
+def _put_together(part: str, whole: str) -> Spread:
+    dtype, shift = _shadow(whole), int(part[1:])
+
+    def spread(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
+        if whole == "b128":
+            found = [each != 0 for each in bits if each is not None]
+            return [np.where(np.logical_or.reduce(found), ~dtype.type(0), dtype.type(0))]
+        total = np.zeros((1, 1), dtype)
+        for position, each in enumerate(bits):
+            if each is not None:
+                total = total | (each.astype(dtype) << dtype.type(position * shift))
+        return [total]
+
+    return spread
+
+
+def _parted(part: str, count: int) -> Spread:
+    narrow, shift = _shadow(part), int(part[1:])
+
+    def spread(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
+        (each,) = bits
+        assert each is not None  # noqa: S101 - the only source
+        if shift * count == 128:
+            return [np.where(each != 0, ~narrow.type(0), narrow.type(0))] * count
+        return [(each >> each.dtype.type(position * shift)).astype(narrow) for position in range(count)]
+
+    return spread
+
+
+def _shadow(ptx_type: str) -> np.dtype[np.unsignedinteger]:
+    return np.dtype(f"<u{min(int(ptx_type.lstrip('busf')) // 8, 8)}")
 
 
 def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...]) -> Action:
+    given = operands.unchecked()
     pairs = [
-        (operands.write(out, ptx_type), _source(operands, given, ptx_type))
-        for out, given, ptx_type in zip(outs, ins, operands.types("d"), strict=True)
+        (operands.write(out, ptx_type), _source(given, each, ptx_type))
+        for out, each, ptx_type in zip(outs, ins, operands.types("d"), strict=True)
     ]
     if len(pairs) == 1:
         write, read = pairs[0]
@@ -59,11 +117,8 @@ def _source(operands: Operands, operand: Operand, ptx_type: str) -> Reader:
     return read_address(operands, operand, ptx_type) or operands.read(operand, ptx_type)
 
 
-def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...]) -> Action:
-    (ptx_type,), (part, *_) = operands.types("d"), operands.types("a")
-    readers = [operands.read(given, part) for given in operands.defined(ins)]
-    write = operands.write(destination, ptx_type)
-    dtype = _integer(ptx_type)
+def _pack(readers: list[Reader], write: Writer, part: str, whole: str) -> Action:
+    dtype = _integer(whole)
     shift = int(part[1:])
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -89,13 +144,10 @@ def _pack128(values: list[Array]) -> Array:
     return packed
 
 
-def _unpack(operands: Operands, outs: tuple[Operand, ...], source: Operand) -> Action:
-    (part, *_), (ptx_type,) = operands.types("d"), operands.types("a")
-    read = operands.read(source, ptx_type)
-    writers = [operands.write(out, part) for out in outs]
-    if ptx_type == "b128":
+def _unpack(read: Reader, writers: list[Writer], part: str, whole: str) -> Action:
+    if whole == "b128":
         return _unpack128(read, writers)
-    dtype, narrow = _integer(ptx_type), np.dtype(f"<u{int(part[1:]) // 8}")
+    dtype, narrow = _integer(whole), np.dtype(f"<u{int(part[1:]) // 8}")
     shift = int(part[1:])
 
     def step(wave: Wave, lanes: Lanes) -> None:

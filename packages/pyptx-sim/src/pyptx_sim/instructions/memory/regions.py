@@ -40,8 +40,8 @@ def compile_fill(operands: Operands) -> Action:
             arena = wave.memories["shared"].arena
             for offset in _touched(wave, some, spots, "shared", size).tolist():
                 arena.data[offset : offset + size] = 0
-                if arena.initialised is not None:
-                    arena.initialised[offset : offset + size] = 1
+                if arena.defined is not None:
+                    arena.defined[offset : offset + size] = 0xFF
 
     return step
 
@@ -67,7 +67,7 @@ def compile_discard(operands: Operands) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         spots = locate(wave, lanes, find, access, "global")
-        known = wave.memories["global"].arena.initialised
+        known = wave.memories["global"].arena.defined
         for offset in _touched(wave, lanes, spots, "global", _LINE).tolist():
             if known is not None:
                 known[offset : offset + _LINE] = 0

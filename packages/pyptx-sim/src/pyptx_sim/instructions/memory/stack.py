@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.instructions.compiling.registers import merged
+from pyptx_sim.machine.lanes import merged
 from pyptx_sim.program.program import STACK_SLOT
 
 if TYPE_CHECKING:

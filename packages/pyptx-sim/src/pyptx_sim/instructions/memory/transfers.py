@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.instructions.compiling.carrying import Carried, carrying, unchanged
 from pyptx_sim.instructions.compiling.registers import read_register, write_register
 from pyptx_sim.instructions.memory.addresses import parameter_register, target
+from pyptx_sim.instructions.memory.undefined import leave_loaded, leave_stored, loaded
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.observer import Order
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory.access import Places
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 
 def order_of(operands: Operands, *, reads: bool, writes: bool) -> Order | None:
@@ -36,10 +41,11 @@ def compile_load(operands: Operands) -> Action:
     source, types = operands.named("a"), operands.types("d")
     elements, ptx_type = operands.elements(operands.named("d")), types[0]
     writers = [operands.write(*pair) for pair in zip(elements, types, strict=True)]
+    carried = [operands.carried(*pair) for pair in zip(elements, types, strict=True)]
     kept = parameter_register(operands, source)
     if kept is not None:
-        read, write = read_register(kept.register, ptx_type, checked=operands.checked), writers[0]
-        return lambda wave, lanes: write(wave, lanes, read(wave, lanes))
+        read = read_register(kept.register, ptx_type, checked=False)
+        return _moved(operands, (read, writers[0]), Carried(kept.register, ptx_type, operands.pc), carried[0])
     dtype = dtype_of(ptx_type)
     count = len(elements)
     find = target(operands, source, operands.space)
@@ -55,17 +61,39 @@ def compile_load(operands: Operands) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
-            for write, value in zip(writers, _load(wave, part, memory, addresses), strict=True):
+            places = access.places(wave, part, memory, addresses)
+            if places is None:
+                values, unknown = _zeros(ptx_type, count), None
+            else:
+                read = access.gather(wave, part, memory, places, dtype, count)
+                unknown = _undefined(access, wave, part, memory, places, dtype) if wave.machine.checked else None
+                values = [places.spread(each, part.height) for each in read]
+            for write, value in zip(writers, values, strict=True):
                 write(wave, part, value)
-
-    def _load(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> list[Array]:
-        places = access.places(wave, lanes, memory, addresses)
-        if places is None:
-            return _zeros(ptx_type, count)
-        values = access.gather(wave, lanes, memory, places, dtype, count)
-        return values if places.positions is None else [places.spread(value, lanes.height) for value in values]
+            if unknown is not None:
+                leave_loaded(wave, part, carried, *unknown)
 
     return step
+
+
+def _undefined(
+    access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType
+) -> tuple[list[Array], Origin] | None:
+    """Return the undefined bits of what is read, in lane order, and their origin; None without any."""
+    found = loaded(access, wave, lanes, memory, places, dtype)
+    return found and ([places.spread(each, lanes.height) for each in found[0]], found[1])
+
+
+def _moved(
+    operands: Operands, how: tuple[Reader, Writer], source: Carried | None, destination: Carried | None
+) -> Action:
+    """Return a step that moves a value to or from a parameter that is kept in a register."""
+    read, write = how
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        write(wave, lanes, read(wave, lanes))
+
+    return carrying(step, [source], [], [destination], unchanged) if operands.checked else step
 
 
 def _zeros(ptx_type: str, count: int) -> list[Array]:
@@ -76,11 +104,14 @@ def compile_store(operands: Operands) -> Action:
     """Store a value or a vector from registers."""
     destination, types = operands.named("a"), operands.types("b")
     elements, ptx_type = operands.defined(operands.elements(operands.named("b"))), types[0]
-    readers = [operands.read(*pair) for pair in zip(elements, types, strict=True)]
+    given = operands.unchecked()
+    readers = [given.read(*pair) for pair in zip(elements, types, strict=True)]
+    carried = [operands.carried(*pair) for pair in zip(elements, types, strict=True)]
     kept = parameter_register(operands, destination)
     if kept is not None:
-        write, read = write_register(kept.register, ptx_type, checked=operands.checked), readers[0]
-        return lambda wave, lanes: write(wave, lanes, read(wave, lanes))
+        write = write_register(kept.register, ptx_type, checked=operands.checked)
+        into = Carried(kept.register, ptx_type, operands.pc)
+        return _moved(operands, (readers[0], write), carried[0], into)
     find = target(operands, destination, operands.space)
     order = order_of(operands, reads=False, writes=True)
     access = Access("write", dtype_of(ptx_type).itemsize * len(types), strong=order is not None, order=order)
@@ -93,10 +124,12 @@ def compile_store(operands: Operands) -> Action:
             values = [places.pick(read(wave, part)) for read in readers]
             hidden = access.hidden(wave, part, memory, places)
             if wave.machine.checked:
-                access.before(wave, part, memory, places, values)
+                access.tell(wave, part, memory, places, values)
             if hidden is not None:
                 places, values = places.seen(hidden, values, part)
             _store(wave, memory, places, values, access.size)
+            if wave.undefined:
+                leave_stored(access, wave, part, memory, places, carried)
 
     return step
 

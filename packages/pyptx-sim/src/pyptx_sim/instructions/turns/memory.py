@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
 from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
@@ -148,6 +149,17 @@ class Accesses(ActiveLanes):
         if self.checked:
             places = Places(offsets, *self.places)
             Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
+
+    def undefined(self, space: Space | str, offset: int, message: str, count: int) -> None:
+        """Report `count` reads of what matters and is undefined; `message` tells of the first one, at an offset."""
+        origin = self.memory(space).arena.origin(offset)
+        if origin is None:
+            message = f"{message}, which nothing has written"
+            origin = Origin("uninitialised-memory", "", self.pc, NOT_WRITTEN)
+        else:
+            message = f"{message}, which depends on {origin.what}"
+        other = None if origin.pc == self.pc else origin.pc
+        self.wave.report(origin.rule, message, self.pc, other_pc=other, hint=origin.hint, count=count)
 
     def load(self, space: Space | str, addresses: NDArray[Any], dtype: DType) -> NDArray[Any]:
         """Return what lies at each active thread's address, `[rows, 32]`; zero where the address is at fault."""

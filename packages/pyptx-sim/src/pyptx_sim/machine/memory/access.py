@@ -11,6 +11,7 @@ from pyptx_sim.errors import MemoryFault
 from pyptx_sim.machine.lanes import WARP, pick, spread
 from pyptx_sim.machine.memory.stores import Stores
 from pyptx_sim.machine.reports.blame import why_early
+from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
 
@@ -136,9 +137,15 @@ class Access:
         self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
     ) -> None:
         """Check what is read and tell the observers; before the access takes place, of what writes `values`."""
-        machine = wave.machine
         if self.kind != "write":
             self.check_initialised(wave, lanes, memory, places)
+        self.tell(wave, lanes, memory, places, values)
+
+    def tell(
+        self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
+    ) -> None:
+        """Tell the observers, before the access takes place, of what writes `values`."""
+        machine = wave.machine
         if not machine.observers.active or not memory.observed:
             return
         offsets, warps, columns = places.of_threads(lanes)
@@ -155,13 +162,13 @@ class Access:
         machine.observers.access(memory.space, kind, offsets, self.size, warps, columns, wave.pc)
 
     def gather(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType, count: int) -> list[Array]:
-        """Read `count` elements at each place, with all checks; of a weak memory, what may still be read there."""
+        """Read `count` elements at each place, and tell; of a weak memory, what may still be read there."""
         past, before = wave.machine.past, None
         if past is not None and memory.observed:
             offsets, warps, columns = places.of_threads(lanes)
             before = past.look(memory.space, offsets, self.size, warps, columns)
         if wave.machine.checked:
-            self.before(wave, lanes, memory, places)
+            self.tell(wave, lanes, memory, places)
         if not before:
             return memory.arena.gather(places.offsets, dtype, count)
         wave.version += 1  # who polls will see more
@@ -177,35 +184,41 @@ class Access:
         return past.place(memory.space, offsets, self.size, warps, columns)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
-        """Report what is read and was never written."""
-        # Compilers copy structures on the stack word by word, padding included.
+        """Report what is read, and matters, and is not defined."""
         arena = memory.arena
         if self.used == ALL_BYTES:
-            known = arena.written(places.offsets, self.size, partly=memory.space == "local")
+            known = arena.written(places.offsets, self.size)
         else:
             known = arena.written_in(places.offsets, [byte for byte in range(self.size) if self.used >> byte & 1])
         if known is None or known.all():
             return
+        origin = self.origin(wave, lanes, memory, places, ~known)
+        missing = ~known if places.positions is not None else np.broadcast_to(~known, (lanes.height, WARP))
+        other = None if origin.pc == wave.pc else origin.pc
+        count = int(np.count_nonzero(missing))
+        wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, hint=origin.hint, count=count)
+
+    def origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> Origin:
+        """Return where what is undefined at some of the places comes from, by the first of them."""
         if places.positions is None or places.columns is None:
-            row, lane = (int(part[0]) for part in np.nonzero(np.broadcast_to(~known, (lanes.height, WARP))))
-            count = int(np.count_nonzero(np.broadcast_to(~known, (lanes.height, WARP))))
-            offset = int(np.broadcast_to(places.offsets, (lanes.height, WARP))[row, lane])
+            shape = (lanes.height, WARP)
+            row, lane = (int(part[0]) for part in np.nonzero(np.broadcast_to(missing, shape)))
+            offset = int(np.broadcast_to(places.offsets, shape)[row, lane])
         else:
-            first = int((~known).argmax())
+            first = int(missing.argmax())
             row, lane, offset = int(places.positions[first]), int(places.columns[first]), int(places.offsets[first])
-            count = int(np.count_nonzero(~known))
+        stored = memory.arena.origin(offset)
+        if stored is not None:
+            return stored
         warp = int(lanes.warps(np.array([row]))[0])
         thread, why = wave.geometry.thread_name(warp, lane), ""
         if memory.space == "shared":
             why = why_early(wave, warp)
-        wave.machine.log.report(
-            "uninitialised-memory",
+        what = (
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
-            f"which nothing has written{why}",
-            wave.pc,
-            hint="write it first; shared and local memory and fresh outputs hold arbitrary bytes",
-            count=count,
+            f"which nothing has written{why}"
         )
+        return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN)
 
 
 def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:

@@ -17,36 +17,47 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.memory.atomics import Update
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
+_NO_BITS = np.uint64(0)
 
 
 class Arena:
     """The bytes of a state space; offsets are flat, and the caller has checked bounds and alignment.
 
-    `initialised`, where it is tracked, holds 1 for each byte that something has written.
+    `defined`, where it is tracked, has the bits set that something has defined: others hold what nobody knows.
     """
 
-    __slots__ = ("_views", "data", "initialised")
+    __slots__ = ("_origin_of", "_origins", "_shadow", "_views", "data")
 
     def __init__(self, size: int, *, track: bool) -> None:
         """Allocate `size` zero bytes, rounded up to whole units."""
         rounded = max(-(-size // _UNIT), 1) * _UNIT
         self.data: NDArray[np.uint8] = np.zeros(rounded, np.uint8)
-        self.initialised: NDArray[np.uint8] | None = np.zeros(rounded, np.uint8) if track else None
+        self._shadow = Arena(size, track=False) if track else None
         self._views: dict[int, Array] = {}
+        self._origins: list[Origin] = []
+        self._origin_of: NDArray[np.int32] | None = None  # of each four bytes, the number of their origin, from 1
 
     def clear(self) -> None:
         """Forget all contents; fresh zero pages cost nothing until they are touched."""
         self.data = np.zeros_like(self.data)
         self._views.clear()
-        if self.initialised is not None:
-            self.initialised = np.zeros_like(self.initialised)
+        if self._shadow is not None:
+            self._shadow.clear()
+        self._origin_of = None
 
-    def _units(self, size: int) -> Array:
+    @property
+    def defined(self) -> NDArray[np.uint8] | None:
+        """The bits that something has defined; None if they are not tracked."""
+        return None if self._shadow is None else self._shadow.data
+
+    def units(self, size: int) -> Array:
+        """Return the bytes as units of a power of two of them, up to 16."""
         view = self._views.get(size)
         if view is None:
             view = self._views[size] = self.data.view(SIXTEEN if size == _UNIT else np.dtype(f"<u{size}"))
@@ -54,15 +65,15 @@ class Arena:
 
     def chunks(self, index: IntArray) -> Array:
         """Return copies of units of 16 bytes, which `index` counts from the start."""
-        return self._units(_UNIT).take(index)
+        return self.units(_UNIT).take(index)
 
     def gather(self, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
         """Read `count` consecutive elements at each offset; returns one array of the offsets' shape for each."""
         size = dtype.itemsize * count
         if count == 1 and size < _UNIT:
-            return [self._units(size).take(offsets >> (size.bit_length() - 1)).view(dtype)]
+            return [self.units(size).take(offsets >> (size.bit_length() - 1)).view(dtype)]
         unit = min(size, _UNIT)
-        words = self._units(unit)
+        words = self.units(unit)
         elements: list[Array] = []
         for part in range(size // unit):
             index = offsets >> (unit.bit_length() - 1)
@@ -78,7 +89,7 @@ class Arena:
         size = dtype.itemsize * len(values)
         if len(values) == 1 and size < _UNIT:
             bits = values[0].view(np.dtype(f"<u{size}"))
-            self._units(size)[offsets >> (size.bit_length() - 1)] = bits
+            self.units(size)[offsets >> (size.bit_length() - 1)] = bits
             return
         unit = min(size, _UNIT)
         per_unit = unit // dtype.itemsize
@@ -87,8 +98,8 @@ class Arena:
             packed = np.empty((*offsets.shape, per_unit), dtype)
             for position in range(per_unit):
                 packed[..., position] = values[part * per_unit + position]
-            word = packed.view(self._units(unit).dtype)[..., 0]
-            self._units(unit)[index + part if part else index] = word
+            word = packed.view(self.units(unit).dtype)[..., 0]
+            self.units(unit)[index + part if part else index] = word
 
     def take(self, index: IntArray, dtype: DType) -> Array:
         """Return copies of elements of a dtype, which `index` counts from the start."""
@@ -105,17 +116,17 @@ class Arena:
         self._mark_elements(index, values.dtype)
 
     def _mark_elements(self, index: IntArray, dtype: DType) -> None:
-        if self.initialised is not None:
-            self.initialised.view(dtype)[index] = np.frombuffer(b"\1" * dtype.itemsize, dtype)
+        if self._shadow is not None:
+            self._shadow.data.view(dtype)[index] = np.frombuffer(b"\xff" * dtype.itemsize, dtype)
 
     def blank(self, index: IntArray, dtype: DType) -> NDArray[np.bool_] | None:
-        """Return which elements have bytes that nothing has written; None if there are none."""
-        if self.initialised is None:
+        """Return which elements have bits that nothing has defined; None if there are none."""
+        if self._shadow is None:
             return None
-        known = self.initialised.view(dtype)[index].tobytes()
-        if known.count(1) == len(known):
+        known = self._shadow.data.view(dtype)[index].tobytes()
+        if known.count(0xFF) == len(known):
             return None
-        return np.logical_not(np.frombuffer(known, np.bool_).reshape(-1, dtype.itemsize).all(axis=1))
+        return np.asarray((np.frombuffer(known, np.uint8).reshape(-1, dtype.itemsize) != 0xFF).any(axis=1))
 
     def bytes_at(self, start: int, size: int) -> bytes:
         """Return the bytes from an offset on."""
@@ -124,8 +135,8 @@ class Arena:
     def set_bytes(self, start: int, values: bytes) -> None:
         """Write bytes from an offset on, and note that they are written."""
         self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
-        if self.initialised is not None:
-            self.initialised[start : start + len(values)] = 1
+        if self._shadow is not None:
+            self._shadow.data[start : start + len(values)] = 0xFF
 
     @contextmanager
     def holding(self, before: Mapping[int, bytes]) -> Iterator[None]:
@@ -142,7 +153,7 @@ class Arena:
     def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
         """Copy `size` bytes (a power of two up to 16), aligned to it, from each of `sources` to one of `targets`."""
         shift = size.bit_length() - 1
-        self._units(size)[targets >> shift] = source._units(size).take(sources >> shift)
+        self.units(size)[targets >> shift] = source.units(size).take(sources >> shift)
 
     def copy_part(self, targets: IntArray, source: Arena, sources: IntArray, size: int, used: IntArray) -> None:
         """Copy the first `used` of `size` bytes each, and put zeros behind them."""
@@ -158,39 +169,70 @@ class Arena:
             old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True)
         )
 
+    # --- what is defined ------------------------------------------------------------------------
+
     def mark(self, offsets: IntArray, size: int) -> None:
-        """Note that `size` bytes at each offset are written."""
-        if self.initialised is None:
+        """Note that `size` bytes at each offset are defined."""
+        if self._shadow is None:
             return
         unit = min(size, 8)
-        ones = int.from_bytes(b"\1" * unit, "little")
-        words = self.initialised.view(np.dtype(f"<u{unit}"))
+        ones = (1 << 8 * unit) - 1
+        words = self._shadow.units(unit)
         index = offsets >> (unit.bit_length() - 1)
         for part in range(size // unit):
             words[index + part if part else index] = ones
 
     def forget(self, start: int, size: int) -> None:
-        """Note that nothing has written `size` bytes from an offset on."""
-        if self.initialised is not None:
-            self.initialised[start : start + size] = 0
+        """Note that nothing defines `size` bytes from an offset on."""
+        if self._shadow is not None:
+            self._shadow.data[start : start + size] = 0
 
-    def written(self, offsets: IntArray, size: int, *, partly: bool) -> NDArray[np.bool_] | None:
-        """Return for each offset whether all `size` bytes there (`partly`: any) were written; None if untracked."""
-        if self.initialised is None:
+    def written(self, offsets: IntArray, size: int) -> NDArray[np.bool_] | None:
+        """Return for each offset whether all of `size` bytes there are defined; None if untracked."""
+        if self._shadow is None:
             return None
         unit = min(size, 8)
-        ones = int.from_bytes(b"\1" * unit, "little")
-        words = self.initialised.view(np.dtype(f"<u{unit}"))
+        ones = (1 << 8 * unit) - 1
+        words = self._shadow.units(unit)
         index = offsets >> (unit.bit_length() - 1)
-        parts = [words.take(index + part if part else index) for part in range(size // unit)]
-        known: NDArray[np.bool_] = (parts[0] != 0) if partly else (parts[0] == ones)
-        for words_of_part in parts[1:]:
-            known = known | (words_of_part != 0) if partly else known & (words_of_part == ones)
+        known: NDArray[np.bool_] = words.take(index) == ones
+        for part in range(1, size // unit):
+            known = known & (words.take(index + part) == ones)
         return known
 
     def written_in(self, offsets: IntArray, positions: list[int]) -> NDArray[np.bool_] | None:
-        """Return for each offset whether the bytes at these distances from it were written; None if untracked."""
-        if self.initialised is None:
+        """Return for each offset whether the bytes at these distances from it are defined; None if untracked."""
+        if self._shadow is None:
             return None
-        bytes_used = self.initialised[offsets[..., None] + np.array(positions, np.int64)]
-        return np.asarray(bytes_used.all(axis=-1))
+        bytes_used = self._shadow.data[offsets[..., None] + np.array(positions, np.int64)]
+        return np.asarray((bytes_used == 0xFF).all(axis=-1))
+
+    def undefined(self, offsets: IntArray, dtype: DType, count: int) -> list[Array] | None:
+        """Return the undefined bits of `count` elements at each offset, as `gather` does; None if there are none."""
+        known = self.written(offsets, dtype.itemsize * count)
+        if known is None or self._shadow is None or known.all():
+            return None
+        if dtype.itemsize > 8:  # a register of 128 bits is defined or undefined as a whole
+            return [np.where(known, _NO_BITS, ~_NO_BITS)]
+        bits = np.dtype(f"<u{dtype.itemsize}")
+        return [~defined for defined in self._shadow.gather(offsets, bits, count)]
+
+    def leave(self, offsets: IntArray, size: int, bits: list[Array], origin: Origin) -> None:
+        """Note that of `size` bytes just written at each offset these bits are undefined, and where they come from.
+
+        Bits that do not fill the size stand for as many more of them.
+        """
+        if self._shadow is None:
+            return
+        self._shadow.scatter(offsets, [~each for each in bits] * (size // (bits[0].dtype.itemsize * len(bits))))
+        if self._origin_of is None:
+            self._origin_of = np.zeros(len(self.data) // 4, np.int32)
+        if origin not in self._origins:
+            self._origins.append(origin)
+        for behind in range(0, size, 4):
+            self._origin_of[(offsets + behind) >> 2] = self._origins.index(origin) + 1
+
+    def origin(self, offset: int) -> Origin | None:
+        """Return where the undefined bits at an offset come from; None if nothing has written there."""
+        number = 0 if self._origin_of is None else int(self._origin_of[offset >> 2])
+        return self._origins[number - 1] if number else None

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One allocation: bytes `[start, end)`, and the user's name for it."""
+    """One allocation: bytes `[start, end)`, and the user's name for it; `shown`: the host sees what is left there."""
 
     start: int
     end: int
     name: str
+    shown: bool = False
 
 
 class Buffers:
@@ -66,6 +67,11 @@ class Buffers:
         index = np.searchsorted(self._starts, offsets, side="right") - 1
         ends = self._ends[np.maximum(index, 0)]
         return (index < 0) | (offsets + size > ends)
+
+    def shown(self, offsets: IntArray) -> Mask:
+        """Return for each offset within an allocation whether the host sees what is left there."""
+        index = np.searchsorted(self._starts, offsets, side="right") - 1
+        return np.array([buffer.shown for buffer in self._buffers], np.bool_)[index]
 
     def describe(self, offset: int) -> str:
         """Return where `offset` lies, or which allocation it misses and by how much."""

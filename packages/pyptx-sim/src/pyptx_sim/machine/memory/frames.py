@@ -10,8 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.scheduling.warp_splits import WarpSplits
+    from pyptx_sim.machine.undefined import Undefined
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.operation import Array
 
 ROOT = 0
 
@@ -36,10 +37,10 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A register of a caller; `written` are the lanes that had written it (None: all that live)."""
+    """A register of a caller, and what of it was undefined."""
 
     value: Array | None
-    written: Mask | None
+    undefined: Undefined | None
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.machine.wave import Wave
 
-_NAMED = 12  # warps named in one report
+_NAMED = 12  # kinds of waits named in one report
+_LIKE = 4  # warps named that wait alike
 _OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 
 
@@ -23,18 +24,33 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
     splits = wave.splits
     alive = sorted(splits.alive().tolist(), key=lambda split: guilt(wave, split))
-    lines = [_describe(wave, code, split) for split in alive[:_NAMED]]
-    if len(alive) > _NAMED:
-        lines.append(f"… and {len(alive) - _NAMED} more")
+    lines = _grouped(wave, code, alive)
     spinning = any(splits.state[split] == State.READY for split in alive)
     what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
     message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
     pc = _place(wave, code, alive[0])
     hint = _hint(wave, alive[0], spinning=spinning)
     if wave.machine.checked:
+        wave.undefined.report_held()
         wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
         return
     raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
+
+
+def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
+    """Return a line for each kind of wait, with the warps that wait alike."""
+    alike: dict[str, list[str]] = {}
+    for split in alive:
+        warp = wave.geometry.warp_name(int(wave.splits.warp[split]))
+        alike.setdefault(_describe(wave, code, split), []).append(warp)
+    lines = [f"{_names(warps)} {text}" for text, warps in alike.items()]
+    more = sum(len(warps) for warps in list(alike.values())[_NAMED:])
+    return [*lines[:_NAMED], f"… and {more} more"] if more else lines
+
+
+def _names(warps: list[str]) -> str:
+    named = ", ".join(warps[:_LIKE])
+    return f"{named} and {len(warps) - _LIKE} more" if len(warps) > _LIKE else named
 
 
 def _hint(wave: Wave, split: int, *, spinning: bool) -> str:
@@ -61,13 +77,12 @@ def _place(wave: Wave, code: Code, split: int) -> int:
 
 def _describe(wave: Wave, code: Code, split: int) -> str:
     splits, program = wave.splits, wave.machine.program
-    warp = wave.geometry.warp_name(int(splits.warp[split]))
     lanes = int(splits.mask[split].sum())
     pc = _place(wave, code, split)
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
     origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"{warp} ({lanes} lanes) at PTX {program.place(pc)}{origin}: {program.spell(pc)}: {reason(wave, split)}"
+    return f"({lanes} lanes) at PTX {program.place(pc)}{origin}: {program.spell(pc)}: {reason(wave, split)}"
 
 
 def reason(wave: Wave, split: int) -> str:

@@ -1,0 +1,136 @@
+"""Steps that only move or compute: undefined bits of their sources are carried to their results, and are no fault yet.
+
+Every other step reads its operands as values that matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.instructions.compiling.registers import extension
+from pyptx_sim.machine.undefined import shadow_dtype
+from pyptx_sim.types import dtype_of, is_signed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.undefined import Origin
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask, Spread
+    from pyptx_sim.program.scopes import RegisterBinding
+
+__all__ = ["Carried", "carrying", "guarding", "unchanged", "undefined_in"]
+
+_NONE = np.zeros((1, 1), np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The undefined bits of a register that the instruction at `pc` reads or writes as `ptx_type`."""
+
+    register: RegisterBinding
+    ptx_type: str
+    pc: int
+
+    def read(self, wave: Wave, lanes: Lanes) -> Array | None:
+        """Return those that active lanes read, `[rows, 32]` of the width of the type; None if there are none."""
+        bits = wave.undefined.bits(self.register.slot, lanes)
+        if bits is None or bits.dtype == np.bool_:
+            return bits
+        bits = bits.astype(shadow_dtype(self._size), copy=False)
+        return bits if bits.any() else None
+
+    def leave(self, wave: Wave, lanes: Lanes, bits: Array, origin: Origin) -> None:
+        """Note those of what active lanes have just written."""
+        width = self.register.width
+        if width and self._size < width:
+            bits = extension(self._size, min(width, 8), signed=is_signed(self.ptx_type))(bits)
+        wave.undefined.leave(self.register.slot, lanes, bits.view(shadow_dtype(width)), origin)
+
+    def spoil(self, wave: Wave, lanes: Lanes, where: Array, origin: Origin) -> None:
+        """Note that all is undefined where a condition, `[rows, 32]`, holds, beside what is already."""
+        slot, kind = self.register.slot, shadow_dtype(self.register.width)
+        known = wave.undefined.bits(slot, lanes)
+        bits = np.where(where, ~kind.type(0), kind.type(0))
+        wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
+
+    def used(self, wave: Wave, lanes: Lanes) -> None:
+        """Report those, since the value matters."""
+        low = 8 * self._size if self._size < self.register.width else 0
+        wave.undefined.used(self.register.slot, self.register.name, lanes, low)
+
+    def origin(self, wave: Wave) -> Origin:
+        """Return where they come from."""
+        return wave.undefined.origin(self.register.slot, self.register.name, self.pc)
+
+    @property
+    def _size(self) -> int:
+        return dtype_of(self.ptx_type).itemsize
+
+
+def unchanged(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
+    """Carry the undefined bits of each source to the result at its place, for `carrying`."""
+    return [_NONE if each is None else each for each in bits]
+
+
+def carrying(
+    step: Action,
+    sources: Sequence[Carried | None],
+    readers: Sequence[Reader],
+    results: Sequence[Carried | None],
+    spread: Spread,
+) -> Action:
+    """Return a step with undefined bits of its sources carried to its results; None stands for what is no register."""
+    slots = frozenset(each.register.slot for each in sources if each is not None)
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        undefined = wave.undefined
+        if not undefined or slots.isdisjoint(undefined):
+            step(wave, lanes)
+            return
+        found = undefined_in(wave, lanes, sources)
+        if found is None:
+            step(wave, lanes)
+            return
+        bits, origin = found
+        spreading = spread([read(wave, lanes) for read in readers], bits, lanes.full_mask)
+        step(wave, lanes)
+        for result, each in zip(results, spreading, strict=False):
+            if result is not None and each.any():
+                result.leave(wave, lanes, each, origin)
+
+    return run
+
+
+def undefined_in(
+    wave: Wave, lanes: Lanes, sources: Sequence[Carried | None]
+) -> tuple[list[Array | None], Origin] | None:
+    """Return the undefined bits of each source in active lanes, and the origin of the first; None if there are none."""
+    bits = [None if each is None else each.read(wave, lanes) for each in sources]
+    for source, each in zip(sources, bits, strict=True):
+        if source is not None and each is not None:
+            return bits, source.origin(wave)
+    return None
+
+
+def guarding(guarded: Action, guard: Carried, results: Iterable[Carried]) -> Action:
+    """Return a step under a predicate that has no effect but its results: those are undefined where that is."""
+    written = tuple(results)
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        unknown = guard.read(wave, lanes) if guard.register.slot in wave.undefined else None
+        if unknown is None:
+            guarded(wave, lanes)
+            return
+        origin = guard.origin(wave)
+        guarded(wave, lanes)
+        for each in written:
+            each.spoil(wave, lanes, unknown, origin)
+
+    return run

@@ -1,0 +1,141 @@
+"""Which bits of registers nothing has defined, and where they come from.
+
+A read of a register that nothing has written, or of memory that nothing has written, gives bits that nobody knows. That
+is no fault: they may be masked or selected away. It is one where they decide something: an address, a branch, what
+others see. Until then they are carried from register to register, and through memory (`Arena`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import merged
+from pyptx_sim.types import bits_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.program.scopes import RegisterBinding
+    from pyptx_sim.types import DType
+
+__all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where undefined bits come from: the rule that they break, what was read, and the instruction that read it."""
+
+    rule: str
+    what: str
+    pc: int
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """The undefined bits of a register, `[height|1, 32|1]` of its width, and their origin; None if nothing wrote it."""
+
+    bits: Array
+    origin: Origin | None
+
+
+def shadow_dtype(width: int) -> DType:
+    """Return the dtype of the undefined bits of a register of `width` bytes, 0 for a predicate.
+
+    Those of 128 bits are defined or undefined as a whole.
+    """
+    return bits_dtype(min(width, 8)) if width else np.dtype(np.bool_)
+
+
+NOT_WRITTEN: Final = "write it first; shared and local memory and fresh outputs hold arbitrary bytes"
+
+
+class UndefinedRegisters(dict[int, Undefined]):
+    """The registers of a wave, by slots, of which some live lane has undefined bits: most of the time none."""
+
+    __slots__ = ("_wave",)
+
+    def __init__(self, wave: Wave, registers: Mapping[int, RegisterBinding]) -> None:
+        """Begin with registers that the program may read before it has written them."""
+        super().__init__()
+        self._wave = wave
+        for slot, register in registers.items():
+            dtype = shadow_dtype(register.width)
+            self[slot] = Undefined(np.broadcast_to(~np.zeros((1, 1), dtype), (wave.height, 32)), None)
+
+    def bits(self, slot: int, lanes: Lanes) -> Array | None:
+        """Return the undefined bits of a register in the active lanes, `[rows, 32]`; None if there are none."""
+        known = self.get(slot)
+        if known is None:
+            return None
+        bits = np.where(lanes.full_mask, lanes.select(known.bits), known.bits.dtype.type(0))
+        return bits if bits.any() else None
+
+    def define(self, slot: int, lanes: Lanes) -> None:
+        """Note that the active lanes write all of a register."""
+        known = self[slot]
+        if lanes.whole:
+            del self[slot]
+            return
+        bits = merged(known.bits, np.zeros((1, 1), known.bits.dtype), lanes, self._wave.height)
+        if (np.broadcast_to(bits != 0, self._wave.live.shape) & self._wave.live).any():
+            self[slot] = Undefined(bits, known.origin)
+        else:
+            del self[slot]
+
+    def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:
+        """Note that of what the active lanes have just written to a register these bits are undefined."""
+        known = self.get(slot)
+        before = np.zeros((1, 1), bits.dtype) if known is None else known.bits
+        everywhere = np.broadcast_to(bits, (lanes.height, 32))
+        self[slot] = Undefined(merged(before, everywhere, lanes, self._wave.height), origin)
+
+    def origin(self, slot: int, name: str, pc: int) -> Origin:
+        """Return where the undefined bits of a register that is read at `pc` come from."""
+        known = self[slot].origin
+        if known is not None:
+            return known
+        hint = f"write {name} on every path that leads here"
+        return Origin("uninitialised-register", f"{name}, which the thread never wrote", pc, hint)
+
+    def used(self, slot: int, name: str, lanes: Lanes, low: int = 0) -> None:
+        """Report that the value of a register matters, in the active lanes where it is undefined.
+
+        `low`: no more than so many of the low bits do.
+        """
+        bits = self.bits(slot, lanes)
+        if bits is None:
+            return
+        matters = (bits if not low else bits & bits.dtype.type((1 << low) - 1)) != 0
+        if matters.any():
+            self._report(slot, name, lanes, matters)
+
+    def report_held(self) -> None:
+        """Report the undefined values that registers hold where nothing can ever go on: they may be the reason."""
+        for origin in {known.origin: None for known in self.values() if known.origin is not None}:
+            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint)
+
+    def _report(self, slot: int, name: str, lanes: Lanes, where: Mask) -> None:
+        wave, origin = self._wave, self[slot].origin
+        thread = first_thread(wave, lanes, where)
+        count = int(np.count_nonzero(where))
+        if origin is None:
+            text = f"{name} is read by {thread}, which never wrote it"
+            hint = f"write {name} on every path that leads here"
+            wave.machine.log.report("uninitialised-register", text, wave.pc, hint=hint, count=count)
+            return
+        text = f"{name}, which {thread} uses, depends on {origin.what}"
+        wave.machine.log.report(origin.rule, text, wave.pc, other_pc=origin.pc, hint=origin.hint, count=count)
+
+
+def first_thread(wave: Wave, lanes: Lanes, where: Mask) -> str:
+    """Return what messages call the first thread for which something holds, `[rows, 32]`."""
+    row, lane = (int(part[0]) for part in np.nonzero(where))
+    warp = row if lanes.rows is None else int(lanes.rows[row])
+    return wave.geometry.thread_name(warp, lane)

@@ -1,0 +1,124 @@
+"""Which registers a program may read before it has written them: what lives where its functions begin.
+
+Manual: "State Spaces", ".reg"; nothing says what a register holds before it is written.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.operand_names import names_of
+from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
+from pyptx_sim.program.flow import successors
+from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.program.program import FunctionLayout, Program, Site
+    from pyptx_sim.program.scopes import Scope
+
+
+@lru_cache(maxsize=128)
+def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
+    """Return the registers of all functions that some path reads before anything has written them, by their slots.
+
+    An instruction under a predicate writes for sure nothing. What a call passes, the callee has.
+    """
+    found: dict[int, RegisterBinding] = {}
+    for layout in program.functions.values():
+        if layout.body:
+            found.update(_living(program, layout))
+    return found
+
+
+def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBinding]:
+    """Return what lives where a function begins: sets of slots are the bits of an integer."""
+    first = program.block_of[layout.body.start]
+    last = program.block_of.get(layout.body.stop, len(program.blocks))
+    names: dict[int, RegisterBinding] = {}
+    uses = {index: _use_of_block(program, index, names) for index in range(first, last)}
+    following = {index: successors(program, program.blocks[index]) & uses.keys() for index in uses}
+    living = dict.fromkeys(uses, 0)
+    pending = set(uses)
+    before: dict[int, set[int]] = {index: set() for index in uses}
+    for index, behind in following.items():
+        for each in behind:
+            before[each].add(index)
+    while pending:
+        index = max(pending)  # what lives flows backwards
+        pending.remove(index)
+        reads, writes = uses[index]
+        lives = 0
+        for each in following[index]:
+            lives |= living[each]
+        lives = reads | lives & ~writes
+        if lives != living[index]:
+            living[index] = lives
+            pending |= before[index]
+    passed = {each.slot for parameter in layout.parameters for each in _registers_of(parameter)}
+    return {slot: each for slot, each in names.items() if living[first] >> slot & 1 and slot not in passed}
+
+
+def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding]) -> tuple[int, int]:
+    """Return what a block reads before it writes it, and what it writes in any case."""
+    block = program.blocks[index]
+    reads = writes = 0
+    for site in program.sites[block.first : block.last]:
+        read, written = _use(program, site)
+        for each in read:
+            names[each.slot] = each
+            if not writes >> each.slot & 1:
+                reads |= 1 << each.slot
+        if site.instruction.guard is None:
+            for each in written:
+                writes |= 1 << each.slot
+    return reads, writes
+
+
+def _use(program: Program, site: Site) -> tuple[list[RegisterBinding], list[RegisterBinding]]:
+    """Return the registers that an instruction reads, and those that it writes as a whole."""
+    form, scope = program.forms[site.pc], site.scope
+    read: list[RegisterBinding] = []
+    written: list[RegisterBinding] = []
+    guard = site.instruction.guard
+    if guard is not None:
+        read += _registers(scope, Register(guard.register))
+    for name, operand in ({} if form is None else form.operands).items():
+        found = list(_registers(scope, operand))
+        writes = form is not None and name in form.written
+        if writes and not _is_address(operand, scope):
+            written += found
+        if not writes or _is_address(operand, scope) or (form is not None and form.places[name].read):
+            read += found
+    return read, written
+
+
+def _is_address(operand: Operand, scope: Scope) -> bool:
+    """Tell whether an operand names memory, by registers that are read; a parameter may be kept in a register."""
+    if isinstance(operand, Address) and isinstance(scope.find(_base(operand)), ParameterBinding):
+        return False
+    return isinstance(operand, Address | TensorAddress | Unified)
+
+
+def _base(operand: Address) -> str:
+    return next(iter(names_of(operand.base)), "")
+
+
+def _registers(scope: Scope, operand: Operand) -> Iterator[RegisterBinding]:
+    for name in names_of(operand):
+        yield from _registers_of(scope.find(name))
+
+
+def _registers_of(binding: object) -> Iterator[RegisterBinding]:
+    match binding:
+        case RegisterBinding():
+            yield binding
+        case VectorBinding(components):
+            yield from components
+        case ParameterBinding(register) | UnsizedParameter(register):
+            yield register
+        case _:
+            pass

@@ -1,0 +1,226 @@
+"""How undefined bits of sources reach the results of an instruction.
+
+Where each bit of a result is one bit of a source, or a function of a few at its place, the answer is exact: what comes
+out with the undefined bits clear is compared with what comes out with them set. Sums and products pass them upwards.
+Elsewhere one undefined bit makes the whole result undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.types import dtype_of, packed_element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.operation import Array, Mask, Operation, Spread
+
+__all__ = ["shadow_of", "spread_of"]
+
+_Bits: TypeAlias = Sequence["Array | None"]
+
+# The operands whose bits move, or are combined at their place; an undefined bit of another one spoils the result.
+_MOVED: Final[dict[str, str]] = {
+    **dict.fromkeys(("and", "or", "xor"), "ab"),
+    **dict.fromkeys(("not", "shl", "shr", "bfe", "brev", "szext", "shfl", "movmatrix", "vote"), "a"),
+    **dict.fromkeys(("shf", "bfi", "prmt", "slct"), "ab"),
+    **dict.fromkeys(("lop3", "selp"), "abc"),
+}
+_RISING: Final = frozenset({"add", "sub", "mul", "mad", "neg"})
+_ORDERS: Final = frozenset({"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"})
+
+
+def shadow_of(ptx_type: str) -> np.dtype[np.unsignedinteger] | np.dtype[np.bool_]:
+    """Return the dtype of the undefined bits of a value."""
+    return np.dtype(np.bool_) if ptx_type == "pred" else np.dtype(f"<u{min(dtype_of(ptx_type).itemsize, 8)}")
+
+
+def spread_of(form: Bound, operation: Operation) -> Spread:
+    """Return how undefined bits reach the results of an instruction, by what it is a form of."""
+    if operation.undefined is not None:
+        return operation.undefined
+    name = form.instruction.opcode[0]
+    if operation.places is None or operation.reads_carry or operation.writes_carry:
+        return _whole(operation)
+    names = list(form.operands)
+    sources = [names[place] for place in operation.places[1]]
+    if len(sources) == len(operation.sources) and _moves(form, name, operation):
+        moved = _MOVED.get(name, "a")
+        return _moving(operation, [source in moved for source in sources])
+    if name in _RISING and _integers(operation) and not {"hi", "sat"} & set(form.words.values()):
+        return _rising(operation)
+    if name == "setp" and _integers(operation) and not form.word("boolop"):
+        return _comparing(operation, form.word("cmp"))
+    return _by_element(operation) or _whole(operation)
+
+
+def _moves(form: Bound, name: str, operation: Operation) -> bool:
+    """Tell whether an instruction moves bits: a conversion does between integers that it does not clamp."""
+    if name == "cvt":
+        return len(operation.sources) == 1 and _integers(operation) and "sat" not in form.words.values()
+    return name in _MOVED and not form.word("boolop")
+
+
+def _integers(operation: Operation) -> bool:
+    types = (*operation.sources, *(each for each in operation.results if each != "pred"))
+    return all(each[0] in "sub" and each[1:].isdecimal() for each in types)
+
+
+# --- the ways -----------------------------------------------------------------------------------
+
+
+def _whole(operation: Operation) -> Spread:
+    """Return the way by which any undefined bit makes all results undefined; of what lanes share, in all of them."""
+    kinds = [shadow_of(each) for each in operation.results] + [np.dtype(np.bool_)] * operation.writes_carry
+
+    def spread(_values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
+        somewhere = _any(bits)
+        if operation.warp:
+            somewhere = np.asarray((somewhere & mask).any(axis=1, keepdims=True))
+        return [_filled(somewhere, kind) for kind in kinds]
+
+    return spread
+
+
+def _any(bits: _Bits) -> Array:
+    """Return where any source has an undefined bit."""
+    found: Array = np.asarray(np.logical_or.reduce([each != 0 for each in bits if each is not None]))
+    return found
+
+
+def _filled(where: Array, kind: np.dtype[np.unsignedinteger] | np.dtype[np.bool_]) -> Array:
+    return where if kind == np.bool_ else np.where(where, ~kind.type(0), kind.type(0))
+
+
+def _raw(values: Array) -> Array:
+    """Return values as bits; truth values as they are."""
+    raw: Array = values if values.dtype == np.bool_ else values.view(np.dtype(f"<u{values.dtype.itemsize}"))
+    return raw
+
+
+def _differing(operation: Operation, values: Sequence[Array], bits: _Bits, mask: Mask) -> list[Array]:
+    """Return which bits of the results change with the undefined bits of each source, all clear or all set."""
+    found: list[Array] = []
+    first: list[Array] = []
+    shape = np.broadcast_shapes(mask.shape, *(each.shape for each in values))
+    for given in _fillings(values, bits):
+        if operation.warp:
+            results = operation.compute(mask, *(np.broadcast_to(each, shape) for each in given))
+        else:
+            results = operation.compute(*given)
+        raw = [_raw(np.ascontiguousarray(each)) for each in (results if isinstance(results, tuple) else (results,))]
+        if not first:
+            first, found = raw, [np.zeros_like(each) for each in raw]
+        found = [old | (one ^ other) for old, one, other in zip(found, first, raw, strict=True)]
+    return found
+
+
+def _fillings(values: Sequence[Array], bits: _Bits) -> Iterator[list[Array]]:
+    undefined = [index for index, each in enumerate(bits) if each is not None]
+    for choice in product((False, True), repeat=len(undefined)):
+        given = list(values)
+        for index, filled in zip(undefined, choice, strict=True):
+            unknown, raw = bits[index], _raw(np.ascontiguousarray(values[index]))
+            assert unknown is not None  # noqa: S101 - one of those that are
+            given[index] = (raw | unknown if filled else raw & ~unknown).view(values[index].dtype)
+        yield given
+
+
+def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
+    """Return the way of an instruction that moves bits of the sources in `moved`, as the others say."""
+    kinds = [shadow_of(each) for each in operation.results]
+    whole = _whole(operation)
+
+    def spread(values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
+        if any(each is not None and not moves for each, moves in zip(bits, moved, strict=True)):
+            return whole(values, bits, mask)
+        found = _differing(operation, values, bits, mask)
+        return [each.astype(kind, copy=False) for each, kind in zip(found, kinds, strict=False)]
+
+    return spread
+
+
+def _rising(operation: Operation) -> Spread:
+    """Return the way of sums and products: a carry goes upwards from the lowest undefined bit."""
+    (kind,) = (shadow_of(each) for each in operation.results)
+
+    def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
+        known = [each.astype(kind) for each in bits if each is not None]
+        found = known[0]
+        for each in known[1:]:
+            found = found | each
+        return [found | (~found + kind.type(1))]
+
+    return spread
+
+
+def _comparing(operation: Operation, comparison: str) -> Spread:
+    """Return the way of comparisons of integers: defined bits may decide them.
+
+    Unequal bits that are defined decide `eq` and `ne`; what orders numbers is decided by the least and greatest ones,
+    if their signs are defined.
+    """
+    kind = dtype_of(operation.sources[0])
+    sign = kind.kind == "i"
+
+    def spread(values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
+        somewhere = _any(bits)
+        unknown: Array
+        if comparison in _ORDERS:
+            unknown = _differing(operation, values, bits, mask)[0]
+            for each in bits:
+                if sign and each is not None:
+                    unknown = unknown | (each >> each.dtype.type(8 * kind.itemsize - 1) != 0)
+        else:
+            undefined = bits[0] if bits[1] is None else bits[1] if bits[0] is None else bits[0] | bits[1]
+            assert undefined is not None  # noqa: S101 - one of them has undefined bits
+            unknown = ((_raw(values[0]) ^ _raw(values[1])) & ~undefined) == 0
+        return [somewhere & unknown] * len(operation.results)
+
+    return spread
+
+
+def _by_element(operation: Operation) -> Spread | None:
+    """Return the way of packed values: element by element; of scalars that are packed, the last is the lowest."""
+    if len(operation.results) != 1 or operation.warp:
+        return None
+    count = _elements(operation.results[0])
+    counts = [_elements(each) for each in operation.sources]
+    packs = counts == [1] * count
+    if count == 1 or not (packs or all(each == count for each in counts)):
+        return None
+    kind = shadow_of(operation.results[0])
+    width = 8 * kind.itemsize // count
+
+    def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
+        found = np.zeros((1, 1), kind)
+        for index, each in enumerate(bits):
+            if each is None:
+                continue
+            for element in range(count):
+                if packs and element != count - 1 - index:
+                    continue
+                part = each if packs else _part(each, element, count)
+                field = kind.type(((1 << width) - 1) << (element * width))
+                found = found | np.where(part != 0, field, kind.type(0))
+        return [found]
+
+    return spread
+
+
+def _part(bits: Array, element: int, count: int) -> Array:
+    """Return one of `count` equal parts of bits, the lowest first."""
+    width = 8 * bits.dtype.itemsize // count
+    part: Array = (bits >> bits.dtype.type(element * width)) & bits.dtype.type((1 << width) - 1)
+    return part
+
+
+def _elements(ptx_type: str) -> int:
+    """Return how many elements a type packs."""
+    return int(ptx_type.rpartition("x")[2]) if packed_element(ptx_type) else 1
