@@ -51,10 +51,8 @@ class View:
     def line(self, pc: int) -> int:
         return pc
 
-    def report(
-        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
-    ) -> None:
-        del hint, count
+    def report(self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **told: object) -> None:
+        del told
         self.found.append((rule, message, pc, other_pc))
 
 

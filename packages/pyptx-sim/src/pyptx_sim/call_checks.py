@@ -34,6 +34,7 @@ _WARNED: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
 def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int], Result]) -> Sequence[Finding]:
     """Return what the checks find in a launch whose arrays have these sizes, as far as PYPTX_CHECKS wants to know.
 
+    Notes are left out.
     `attempt(step_limit)` runs it with checks, and changes nothing. A run that fails finds nothing: the call itself,
     which follows, fails in the same way.
     """
@@ -46,11 +47,12 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
     if policy == "auto" and (threads > MOST_THREADS or sum(sizes) > MOST_BYTES):
         return ()
     try:
-        return attempt(MOST_STEPS if policy == "auto" else STEP_LIMIT).findings
+        found = attempt(MOST_STEPS if policy == "auto" else STEP_LIMIT).findings
     except StepLimitExceeded as stopped:
-        return stopped.findings
+        found = stopped.findings
     except SimulationError:
         return ()
+    return tuple(finding for finding in found if finding.severity != "note")
 
 
 def warn(kernel: str, findings: Sequence[Finding]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_sim.extension import rules
 from pyptx_sim.origins import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.extension import Rule, Severity
@@ -20,9 +20,10 @@ class Finding:
     """One fault of a kernel.
 
     `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
-    innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count`
-    says how many lanes met it. `severity` is its rule's: `error`, `warning` or `note`. Of a program that was linked of
-    several modules, `module` and `other_module` say whose lines these are (from 0).
+    innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `also` are
+    the PTX lines of further instructions at which the same cause was met, and `count` says how many lanes met it.
+    `severity`: `error`, `warning` or `note`, that of its rule or less. Of a program that was linked of several modules,
+    `module` and `other_module` say whose lines these are (from 0).
     """
 
     rule: str
@@ -36,6 +37,7 @@ class Finding:
     severity: Severity = "error"
     module: int | None = None
     other_module: int | None = None
+    also: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """Spell the finding with its positions and hint, one thing a line; what is no error says so."""
@@ -43,6 +45,8 @@ class Finding:
         parts = [f"{heading(self.rule, self.severity, self.message)}{times}"]
         parts += _positions("at", self.line, self.module, self.origin)
         parts += _positions("and", self.other_line, self.other_module, self.other_origin)
+        if self.also:
+            parts.append(f"  also at PTX line{'s' * (len(self.also) > 1)} {', '.join(map(str, self.also))}")
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
@@ -58,9 +62,22 @@ def _positions(word: str, line: int | None, module: int | None, origin: tuple[Fr
     return parts + [f"  {word} {frame.file}:{frame.line}: in {frame.function}" for frame in origin]
 
 
+_Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
+
+
+@dataclass(slots=True)
+class _Found:
+    """A finding with its place, and further instructions of the same cause."""
+
+    finding: Finding
+    pc: int
+    other_pc: int | None
+    also: dict[int, None] = field(default_factory=dict[int, None])
+
+
 @dataclass(slots=True)
 class FindingLog:
-    """Collects the findings of one run, one for each rule and pair of instructions.
+    """Collects the findings of one run, one for each rule and cause: a pair of instructions, if nothing else is said.
 
     `place_of` turns a pc into a line of PTX, and is asked only when findings are read. Only what breaks one of `rules`
     is kept.
@@ -69,29 +86,43 @@ class FindingLog:
     place_of: Callable[[int], Place | None]
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
-    _found: dict[tuple[str, int, int | None], Finding] = field(
-        default_factory=dict[tuple[str, int, "int | None"], Finding]
-    )
+    _found: dict[_Key, _Found] = field(default_factory=dict[_Key, _Found])
 
     def report(
-        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        *,
+        other_pc: int | None = None,
+        hint: str | None = None,
+        count: int = 1,
+        cause: Hashable = None,
+        severity: Severity | None = None,
     ) -> None:
-        """Record a finding, or add `count` to the one that the same rule has at the same instructions.
+        """Record a finding, or add `count` to the one that the same rule has of the same cause.
 
-        Without a `hint`, the rule's own is taken. Raise LookupError for a rule that no extension has.
+        The cause is the pair of instructions, if none is given. Without a `hint` or a `severity`, the rule's own is
+        taken. Raise LookupError for a rule that no extension has.
         """
         known_rule = self.rules.get(rule)
         if known_rule is None:
             if rule not in rules():
                 raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
-        key = (rule, pc, other_pc)
+        key: _Key = (rule, pc, other_pc) if cause is None else (rule, cause)
         known = self._found.get(key)
         if known is not None:
-            self._found[key] = replace(known, count=known.count + count)
+            known.finding = replace(known.finding, count=known.finding.count + count)
+            known.also.update((each, None) for each in (pc, other_pc) if each not in {None, known.pc, known.other_pc})
             return
-        hint = hint or known_rule.hint
-        self._found[key] = Finding(rule, message, hint=hint, count=count, severity=known_rule.severity)
+        severity, hint = severity or known_rule.severity, hint or known_rule.hint
+        finding = Finding(rule, message, hint=hint, count=count, severity=severity)
+        self._found[key] = _Found(finding, pc, other_pc)
+        self.first(finding, pc)
+
+    def first(self, finding: Finding, pc: int) -> None:
+        """Hear of a finding that is the first of its rule and cause."""
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""
@@ -99,11 +130,14 @@ class FindingLog:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything found so far, in order of first sight, with lines and origins filled in."""
-        return tuple(self._located(finding, pc, other) for (_, pc, other), finding in self._found.items())
+        return tuple(map(self._located, self._found.values()))
 
-    def _located(self, finding: Finding, pc: int, other_pc: int | None) -> Finding:
-        place = self.place_of(pc)
-        other = None if other_pc is None else self.place_of(other_pc)
+    def _located(self, found: _Found) -> Finding:
+        place = self.place_of(found.pc)
+        other = None if found.other_pc is None else self.place_of(found.other_pc)
+        further = {self.place_of(pc): None for pc in found.also}
+        also = tuple(sorted({each.line for each in further if each is not None and each not in {place, other}}))
+        finding = replace(found.finding, also=also)
         if place is not None:
             finding = replace(finding, line=place.line, module=place.module, origin=self._origin(place))
         if other is None:

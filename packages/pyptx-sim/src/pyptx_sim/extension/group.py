@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension.rule import Severity
 
 __all__ = ["WARP", "WARPGROUP", "GroupKind"]
 
@@ -22,7 +25,7 @@ class GroupKind:
     rule `unfinished`, which the extension has to have. `issued_by` is who issues one operation together: a `lane`, or
     the four warps of a `warpgroup`. A wait lets the lanes that wait know of what their `warp` has issued, or only of
     what these `lanes` have issued themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has
-    to be so far.
+    to be so far. `severity` is that of not having waited, if it isn't the rule's.
     """
 
     name: str
@@ -31,6 +34,7 @@ class GroupKind:
     issued_by: Literal["lane", "warpgroup"] = "lane"
     tells: Literal["warp", "lanes"] = "warp"
     reads: bool = False
+    severity: Severity | None = None
 
     @property
     def together(self) -> int:

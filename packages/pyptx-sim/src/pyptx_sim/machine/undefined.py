@@ -119,7 +119,8 @@ class UndefinedRegisters(dict[int, Undefined]):
     def report_held(self) -> None:
         """Report the undefined values that registers hold where nothing can ever go on: they may be the reason."""
         for origin in {known.origin: None for known in self.values() if known.origin is not None}:
-            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint)
+            cause = (origin.pc, origin.rule)
+            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint, cause=cause)
 
     def _report(self, slot: int, name: str, lanes: Lanes, where: Mask) -> None:
         wave, origin = self._wave, self[slot].origin
@@ -128,10 +129,12 @@ class UndefinedRegisters(dict[int, Undefined]):
         if origin is None:
             text = f"{name} is read by {thread}, which never wrote it"
             hint = f"write {name} on every path that leads here"
-            wave.machine.log.report("uninitialised-register", text, wave.pc, hint=hint, count=count)
+            log = wave.machine.log
+            log.report("uninitialised-register", text, wave.pc, hint=hint, count=count, cause=(slot, None))
             return
         text = f"{name}, which {thread} uses, depends on {origin.what}"
-        wave.machine.log.report(origin.rule, text, wave.pc, other_pc=origin.pc, hint=origin.hint, count=count)
+        log, cause = wave.machine.log, (origin.pc, origin.rule)
+        log.report(origin.rule, text, wave.pc, other_pc=origin.pc, hint=origin.hint, count=count, cause=cause)
 
 
 def first_thread(wave: Wave, lanes: Lanes, where: Mask) -> str:

@@ -22,7 +22,7 @@ from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from pyptx_sim.extension import GroupKind, Space, Stall
+    from pyptx_sim.extension import GroupKind, Severity, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
     from pyptx_sim.machine.barriers.barriers import Barriers
     from pyptx_sim.machine.geometry import Geometry
@@ -129,11 +129,20 @@ class Wave:
         return not len(self.splits.alive())
 
     def report(
-        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        *,
+        other_pc: int | None = None,
+        hint: str | None = None,
+        count: int = 1,
+        severity: Severity | None = None,
     ) -> None:
-        """Report a finding at an instruction, in a checked run; without a hint, the rule's is taken."""
+        """Report a finding at an instruction, in a checked run; without a hint or a severity, the rule's is taken."""
         if self.machine.checked:
-            self.machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
+            log = self.machine.log
+            log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, severity=severity)
 
     def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
         """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""

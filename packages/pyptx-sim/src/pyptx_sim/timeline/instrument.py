@@ -15,6 +15,7 @@ from pyptx_sim.machine.asynchrony.engine import Engine
 if TYPE_CHECKING:
     import numpy as np
 
+    from pyptx_sim.findings import Finding
     from pyptx_sim.machine.asynchrony.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
@@ -101,11 +102,6 @@ class WatchedLog(FindingLog):
         made.recorder = recorder
         return made
 
-    def report(
-        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
-    ) -> None:
-        """Record a finding, and tell of it if it is the first of its rule at these instructions."""
-        known = len(self._found)
-        super().report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
-        if len(self._found) > known:
-            self.recorder.found(heading(rule, self.rules[rule].severity, message), pc)
+    def first(self, finding: Finding, pc: int) -> None:
+        """Tell of a finding."""
+        self.recorder.found(heading(finding.rule, finding.severity, finding.message), pc)

@@ -9,9 +9,8 @@ that touches a part of a granule always touches what work has touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,20 +19,38 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_clocks import Seen
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
     from pyptx_sim.checks.race.shadow import Reach
-    from pyptx_sim.extension import Proxy
+    from pyptx_sim.extension import Proxy, Severity
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 _WIDEST = 16
 # Reads of so many agents of a block are kept for each granule.
 READERS = 16
 
-Report: TypeAlias = Callable[[str, str, int, int], None]
+
+class Report(Protocol):
+    """How a finding of a rule is told: in words, at an instruction, with another one (`Reports.work`)."""
+
+    def __call__(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        other_pc: int,
+        /,
+        *,
+        cause: Hashable = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """Report it; findings of one cause are one."""
+        ...
 
 
 @dataclass(slots=True)
@@ -41,6 +58,7 @@ class Entries:
     """Accesses of granules: `at[i]`, all in `reach`, by `warps[i]` (of asynchronous work: the warp that issued it).
 
     Row `rows[i]` of `known` says what they know. Atomic ones may meet each other. `owners[i]` is the operation.
+    `accesses`: they are those of warps themselves.
     """
 
     space: Space
@@ -52,6 +70,7 @@ class Entries:
     pc: int
     atomic: bool
     owners: Offsets
+    accesses: bool = False
 
 
 class _Marks:
@@ -124,17 +143,17 @@ class AsyncRaces:
             writes = kind in {"write", "atomic"}
             rows, reach = self._clocks.rows(warps, lanes), reach_of(at)
             known, atomic = self._clocks.known, kind == "atomic"
-            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners)
+            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners, accesses=True)
             self._against(marks, entries, "writes" if writes else "reads", writes=writes)
 
     def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
         message = f"{does} {{}}, which asynchronous work"
-        self._compare(marks.granule, entries, marks.write, "read-before-wait", f"{message} writes")
+        self._compare(marks.granule, entries, marks.write, "read-before-wait", f"{message} writes", does)
         if writes:
             for table in marks.reads:
-                self._compare(marks.granule, entries, table, "early-reuse", f"{message} still reads")
+                self._compare(marks.granule, entries, table, "early-reuse", f"{message} still reads", does)
 
-    def _compare(self, granule: int, entries: Entries, table: Table, rule: str, message: str) -> None:
+    def _compare(self, granule: int, entries: Entries, table: Table, rule: str, message: str, does: str) -> None:
         if table.misses(entries.at, entries.reach):
             return
         last = table.get(entries.at)
@@ -149,7 +168,10 @@ class AsyncRaces:
             who = name_of(self._view, int(entries.warps[first]))
             told = f"{who} {message.format(where)}, and nothing has waited for it"
             told += self._in_vain(rule, int(last[first, WARP]) - 1, int(entries.warps[first]))
-            self._report(rule, told, entries.pc, int(last[first, PC]))
+            other_pc = int(last[first, PC])
+            # What the accesses of warps miss is one thing, the wait for that work.
+            cause = (other_pc, does) if entries.accesses else None
+            self._report(rule, told, entries.pc, other_pc, cause=cause)
 
     def _in_vain(self, rule: str, column: int, warp: int) -> str:
         """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""

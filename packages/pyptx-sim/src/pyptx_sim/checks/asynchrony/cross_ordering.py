@@ -158,7 +158,9 @@ class CrossOrdering:
         why: str = "",
     ) -> None:
         where = self._view.describe(space, int(at[first]) * shadow.granule)
-        self._report(rule, f"{name_of(self._view, int(warps[first]))} {message.format(where)}{why}", pc, other_pc)
+        told = f"{name_of(self._view, int(warps[first]))} {message.format(where)}{why}"
+        # What the work was issued without is one thing, whatever it meets.
+        self._report(rule, told, pc, other_pc, cause=(pc, message))
 
     # --- mbarriers ------------------------------------------------------------------------------
 
@@ -212,24 +214,27 @@ class CrossOrdering:
         self._made.pop(place, None)
 
     def signalled(self, work: Work) -> None:
-        """Report work whose mbarrier was initialised without a fence that lets its proxy see it."""
+        """Note work whose mbarrier was initialised without a fence that lets its proxy see it.
+
+        Libraries leave that to a barrier of the block, and it works.
+        """
         proxy = work.proxy
-        for touch in work.touches:
-            if touch.barriers is None or proxy is None or proxy.one_way:
+        if proxy is None or proxy.one_way:
+            return
+        told = [touch.barriers.tolist() for touch in work.touches if touch.barriers is not None]
+        issuers = work.warps.tolist(), work.lanes.tolist()
+        threads = {each for places in told for each in zip(places, *issuers, strict=True)}
+        for place, warp, lane in sorted(threads - self._shown):
+            made = self._made.get(place)
+            if made is None:
                 continue
-            threads = {*zip(touch.barriers.tolist(), work.warps.tolist(), work.lanes.tolist(), strict=True)}
-            for place, warp, lane in sorted(threads - self._shown):
-                made = self._made.get(place)
-                if made is None:
-                    continue
-                other_pc = made[3]
-                if not self._unseen(proxy, self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
-                    self._shown.add((place, warp, lane))
-                else:
-                    where = self._view.describe("shared", place)
-                    message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
-                    told = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
-                    self._report(proxy.unfenced, told, work.pc, other_pc)
+            if not self._unseen(proxy, self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+                self._shown.add((place, warp, lane))
+                continue
+            where = self._view.describe("shared", place)
+            message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
+            message = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
+            self._report(proxy.unfenced, message, work.pc, made[3], cause="initialisation", severity="note")
 
     def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lane: int, time: int) -> bool:
         entry = (np.array([maker]), np.array([lane]), np.array([time]))

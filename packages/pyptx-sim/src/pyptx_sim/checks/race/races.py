@@ -24,12 +24,14 @@ from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.dependents import Dependents
+from pyptx_sim.checks.race.flags import Flags
 from pyptx_sim.checks.race.messages import Messages
 from pyptx_sim.checks.race.past import Past
 from pyptx_sim.checks.race.reports import Reports
 from pyptx_sim.observer import Observer, Touch
 
 if TYPE_CHECKING:
+    from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Stores, Work
@@ -41,10 +43,11 @@ class RaceChecker(Observer):
     def __init__(self, view: RunView) -> None:
         """Watch the run behind `view`."""
         self._view = view
-        self._reports = Reports(view)
+        self._reports = Reports(view, self._why)
         group = view.warps_per_cta * view.cluster_size
         self._clocks = WarpClocks(view.threads, group)
         self._messages = Messages(self._clocks, view.warps_per_cta, group)
+        self._flags = Flags(view, self._clocks, self._messages.within)
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
@@ -61,6 +64,15 @@ class RaceChecker(Observer):
         past = self._causality.past = Past(self._view, self._messages, self._causality.knows, seed)
         return past
 
+    def _why(self, me: Racer, other: Racer, row: int) -> str:
+        """Return why what one thread, whose clocks are in a row, knows of another orders nothing; or nothing."""
+        over = self._phases.over
+        if over is not None:
+            entry = (np.array([each]) for each in (row, other.warp, other.lane, other.time))
+            if over.hold(self._clocks.known, *entry)[0]:
+                return "an mbarrier tells of it to its block only: .release.cluster or .acquire.cluster is missing"
+        return self._flags.why(me, other)
+
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
@@ -70,6 +82,7 @@ class RaceChecker(Observer):
             self._causality,
             self._clocks,
             self._messages,
+            self._flags,
             self._phases,
             self._work,
             self._copies,
@@ -98,6 +111,7 @@ class RaceChecker(Observer):
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
         """Let the lanes learn what they have read, and tell of what they know from here on."""
+        self._flags.fence(warps, masks, scope)
         self._messages.fence(warps, masks, scope, in_order=in_order)
 
     def strong(
@@ -105,6 +119,7 @@ class RaceChecker(Observer):
     ) -> None:
         """Exchange messages, and note the scope and the size of the accesses."""
         self._causality.strong(order, size, pc)
+        self._flags.strong(order, space, offsets, warps, lanes, pc)
         past = self._causality.past
         if past is None:
             self._messages.exchange(order, space, offsets, size, warps, lanes)

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, WARP
+from pyptx_sim.checks.race.flags import Racer
+from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.shadow import Reach
+    from pyptx_sim.extension import Severity
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
 _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
+
+# By rule, and whether the threads are of different blocks.
+_HINTS: Final = {
+    (
+        "shared-race",
+        True,
+    ): "order the two blocks: a barrier of the cluster, or an mbarrier that the one arrives at with "
+    ".release.cluster, and at which the other waits with .acquire.cluster",
+    ("global-race", False): "let the threads of the block meet between the two: bar.sync",
+    (
+        "global-race",
+        True,
+    ): "let the one write a flag with .release.gpu, and the other read it with .acquire.gpu; or make "
+    "two launches of it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +62,10 @@ class Step:
 class Reports:
     """Words races, and hands them to the run behind `view`."""
 
-    def __init__(self, view: RunView) -> None:
-        """Speak of the run behind `view`."""
+    def __init__(self, view: RunView, why: Callable[[Racer, Racer, int], str]) -> None:
+        """Speak of the run behind `view`; `why` says of two threads, and of the clocks' row of one, what went wrong."""
         self._view = view
+        self._why = why
 
     def against(
         self,
@@ -59,14 +77,19 @@ class Reports:
         granule: int,
     ) -> None:
         """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
-        them = self._entered(step, last)
-        self._tell(step, bad, _DONE[earlier], rule, them, int(last[0, PC]), granule)
+        first = int(bad[0])
+        other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, LANE]), int(last[0, TIME]), int(last[0, PC]))
+        me = Racer(int(step.warps[first]), int(step.lanes[first]), int(step.entries[first, TIME]), step.pc)
+        why = self._why(me, other, int(step.rows[first])) if other.warp >= 0 and rule != "lane-race" else ""
+        hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
+        self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
 
     def against_reader(
         self, step: Step, bad: NDArray[np.int64], reader: tuple[int, int], pc: int, granule: int
     ) -> None:
         """Report `bad` entries of a step against the reads of a warp and lane at `pc`."""
-        self._tell(step, bad, "read", f"{step.space}-race", self._name(*reader), pc, granule)
+        rule, apart = f"{step.space}-race", self._apart(int(step.warps[bad[0]]), reader[0])
+        self._tell(step, bad, "read", rule, self._name(*reader), pc, granule, "", _HINTS.get((rule, apart)))
 
     def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
@@ -88,18 +111,42 @@ class Reports:
             message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
             self._view.report("noncoherent-read", message, pc, other_pc=other_pc, count=len(read.offsets))
 
-    def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
+    def work(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        other_pc: int,
+        *,
+        cause: Hashable = None,
+        severity: Severity | None = None,
+    ) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
-        self._view.report(rule, message, pc, other_pc=other_pc)
+        self._view.report(rule, message, pc, other_pc=other_pc, cause=cause, severity=severity)
+
+    def _apart(self, warp: int, other: int) -> bool:
+        """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
+        size = self._view.warps_per_cta
+        return warp // size != other // size
 
     def _tell(
-        self, step: Step, bad: NDArray[np.int64], done: str, rule: str, them: str, other_pc: int, granule: int
+        self,
+        step: Step,
+        bad: NDArray[np.int64],
+        done: str,
+        rule: str,
+        them: str,
+        other_pc: int,
+        granule: int,
+        why: str,
+        hint: str | None,
     ) -> None:
         first = int(bad[0])
         where = self._view.describe(step.space, int(step.at[first]) * granule)
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
-        self._view.report(rule, message, step.pc, other_pc=other_pc, count=len(bad))
+        message += f": {why}" if why else ""
+        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=hint, count=len(bad))
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lane of the first of the shadow's entries in words."""

@@ -29,6 +29,7 @@ def finish(wave: Wave) -> None:
                 f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {kind.operations}",
                 int(pc),
                 count=int(np.count_nonzero(here)),
+                severity=kind.severity,
             )
     _report_unseen(wave)
 

@@ -1,0 +1,156 @@
+"""Why a flag that was passed orders nothing: which of its scope, its release, its acquire or its threads was wrong.
+
+Flags are locations that one thread writes by a strong access and another one reads. They decide nothing here:
+`messages` says what they order. Manual: "Release and Acquire Patterns", "Morally strong operations".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.race.messages import CROWD, level_of
+from pyptx_sim.checks.race.shadow import SEVERAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.observer import Masks, Offsets, Order, RunView, Space
+
+__all__ = ["Flags", "Racer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Racer:
+    """A thread that races: its warp, its lane (or `SEVERAL`), and when and at which instruction it made its access."""
+
+    warp: int
+    lane: int
+    time: int
+    pc: int
+
+
+@dataclass(slots=True)
+class _Write:
+    """A strong write: whose, when, and the time and scope of the thread's last fence in front of it."""
+
+    warp: int
+    lane: int
+    time: int
+    order: Order
+    pc: int
+    fence: tuple[int, str] | None
+
+
+@dataclass(slots=True)
+class _Read:
+    """A strong read of what another thread wrote; `fence` is the scope of a fence of its thread behind it."""
+
+    lane: int
+    write: _Write
+    order: Order
+    pc: int
+    fence: str | None = None
+
+
+class Flags:
+    """The flags of the warps of a wave."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks, within: Callable[..., NDArray[np.bool_]]) -> None:
+        """Begin without any; `within` tells whether scopes hold pairs of warps (`Messages.within`)."""
+        self._view = view
+        self._clocks = clocks
+        self._within = within
+        self._written: dict[tuple[Space, int], _Write] = {}
+        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # by warp, then lane and location
+        self._fences: dict[tuple[int, int], tuple[int, str]] = {}
+        self._orders: dict[int, Order] = {}  # by instruction
+
+    def next_wave(self) -> None:
+        """Forget the warps before."""
+        self._written.clear()
+        self._read.clear()
+        self._fences.clear()
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
+        """Note strong accesses of threads; those of a crowd are left out."""
+        self._orders[pc] = order
+        if len(offsets) > CROWD:
+            return
+        for offset, warp, lane in zip(offsets.tolist(), warps.tolist(), lanes.tolist(), strict=True):
+            written = self._written.get((space, offset))
+            if order.reads and order.hears and written is not None and (written.warp, written.lane) != (warp, lane):
+                self._read.setdefault(warp, {})[lane, space, offset] = _Read(lane, written, order, pc)
+            if order.writes:
+                fence, time = self._fences.get((warp, lane)), int(self._clocks.now[warp])
+                self._written[space, offset] = _Write(warp, lane, time, order, pc, fence)
+
+    def fence(self, warps: Offsets, masks: Masks, scope: str) -> None:
+        """Note a fence, before it advances the clocks."""
+        for warp, mask in zip(warps.tolist(), masks, strict=True):
+            for lane in np.flatnonzero(mask).tolist():
+                self._fences[warp, lane] = int(self._clocks.now[warp]), scope
+            for read in self._read.get(warp, {}).values():
+                if mask[read.lane]:
+                    read.fence = scope
+
+    # --- reasons --------------------------------------------------------------------------------
+
+    def why(self, me: Racer, other: Racer) -> str:
+        """Return why the flags that one thread has read order nothing behind what another did before; or nothing."""
+        mine, others = self._orders.get(me.pc), self._orders.get(other.pc)
+        if mine is not None and others is not None:
+            narrow = min(mine.scope, others.scope, key=level_of)
+            held = self._holds(narrow, me.warp, other.warp)
+            return "" if held else f"both accesses are strong, and the scope .{narrow} does not hold both threads"
+        for read in self._candidates(me, other):
+            reason = self._fault(me, other, read)
+            if reason:
+                return reason
+        return ""
+
+    def _candidates(self, me: Racer, other: Racer) -> Iterator[_Read]:
+        """Yield reads of flags written behind the other's access: those of the two threads themselves first."""
+        reads = [read for read in self._read.get(me.warp, {}).values() if self._behind(read.write, other)]
+        yield from sorted(
+            reads, key=lambda read: (read.write.warp != other.warp, read.lane != me.lane, read.write.lane != other.lane)
+        )
+
+    def _behind(self, write: _Write, other: Racer) -> bool:
+        """Tell whether a flag was written by a thread of the other's block, and not before its access in its warp."""
+        per_block = self._view.warps_per_cta
+        if write.warp != other.warp:
+            return write.warp // per_block == other.warp // per_block
+        return write.time >= other.time
+
+    def _fault(self, me: Racer, other: Racer, read: _Read) -> str:
+        write, line = read.write, self._view.line
+        writes, reads = f"PTX line {line(write.pc)}", f"PTX line {line(read.pc)}"
+        narrow = min(write.order.scope, read.order.scope, key=level_of)
+        if not self._holds(narrow, me.warp, write.warp):
+            return f"the flag that {writes} writes and {reads} reads has the scope .{narrow}, which does not hold both"
+        fenced = write.fence is not None and (write.warp != other.warp or write.fence[0] >= other.time)
+        if not write.order.releases and not fenced:
+            return f"{writes} writes the flag without .release, and no fence stands in front of it"
+        if not read.order.acquires and read.fence is None:
+            return f"{reads} reads the flag without .acquire, and no fence stands behind it"
+        scopes = [read.fence] if read.fence is not None and not read.order.acquires else []
+        scopes += [write.fence[1]] if write.fence is not None and not write.order.releases else []
+        for scope in scopes:
+            if not self._holds(scope, me.warp, write.warp):
+                return f"a fence beside the flag has the scope .{scope}, which does not hold both threads"
+        if write.warp != other.warp or other.lane not in {write.lane, SEVERAL}:
+            return f"another thread writes the flag, at {writes}, and has not met the one that made the access since"
+        if me.lane not in {read.lane, SEVERAL}:
+            return f"lane {read.lane} reads the flag, at {reads}, and lane {me.lane} has not met it since"
+        return ""
+
+    def _holds(self, scope: str, warp: int, other: int) -> bool:
+        return bool(self._within(*(np.array([each]) for each in (level_of(scope), warp, other)))[0])

@@ -1,0 +1,150 @@
+"""A finding is one cause: with a count, a severity, the reason, and a hint that fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .ptx_text import execute
+
+BARRIER = """
+.shared .align 8 .b64 bar[3];
+.shared .align 128 .b8 s[1024];
+setp.eq.u32 %p0, %r0, 0;
+mov.u32 %r1, s; mov.u32 %r2, bar; shl.b32 %r3, %r0, 2; add.u32 %r3, %r3, %r1;
+@!%p0 bra made;
+mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [bar+8], 1; mbarrier.init.shared.b64 [bar+16], 1;
+FENCE
+made: bar.sync 0;
+"""
+COPIES = """
+@!%p0 bra issued;
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 256, [%r2];
+mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+256], [%rd0], 256, [%r2+8];
+issued:
+"""
+WAIT = """
+w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+w1: mbarrier.try_wait.parity.shared.b64 %p1, [bar+8], 0; @!%p1 bra w1;
+"""
+FENCE = "fence.mbarrier_init.release.cluster;"
+
+
+def findings(body: str, *arrays: Any, **options: Any) -> list[Any]:
+    return list(execute(body, *(arrays or (np.ones(256, np.uint32),)), **options).findings)
+
+
+@pytest.mark.hopper
+def test_reads_that_miss_one_wait_are_one_finding() -> None:
+    loads = "".join(f"ld.shared.u32 %r{4 + part}, [%r3+{64 * part}];\n" for part in range(3))
+    text = BARRIER.replace("FENCE", FENCE) + COPIES + loads + WAIT
+    (found,) = [each for each in findings(text) if each.rule == "read-before-wait"]
+    assert len(found.also) == 2
+    assert "also at PTX lines" in str(found)
+    assert findings(BARRIER.replace("FENCE", FENCE) + COPIES + WAIT + loads) == []
+
+
+@pytest.mark.hopper
+def test_mbarriers_that_no_fence_shows_to_copies_are_one_note() -> None:
+    (found,) = findings(BARRIER.replace("FENCE", "") + COPIES + WAIT)
+    assert (found.rule, found.severity, found.count) == ("missing-proxy-fence", "note", 2)
+    assert found.also
+
+
+@pytest.mark.hopper
+def test_no_wait_behind_the_last_bulk_store_is_a_note() -> None:
+    body = """
+    .shared .align 128 .b8 s[128];
+    shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r1, %r1, %r2;
+    st.shared.u32 [%r1], %r0; fence.proxy.async.shared::cta; bar.sync 0;
+    setp.ne.u32 %p0, %r0, 0; @%p0 exit;
+    cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r2], 128;
+    cp.async.bulk.commit_group;
+    """
+    (found,) = findings(body)
+    assert (found.rule, found.severity) == ("unfinished-copy", "note")
+
+
+PASSED = """
+mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra second;
+WRITE
+bra end;
+second: READ
+end:
+"""
+WRITES = {
+    "release": "st.global.u32 [%rd0], 7; st.release.gpu.global.u32 [%rd0+64], 1;",
+    "fence": "st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd0+64], 1;",
+    "relaxed": "st.global.u32 [%rd0], 7; st.relaxed.gpu.global.u32 [%rd0+64], 1;",
+    "block": "st.global.u32 [%rd0], 7; st.release.cta.global.u32 [%rd0+64], 1;",
+}
+READS = {
+    "acquire": "spin: ld.acquire.gpu.global.u32 %r2, [%rd0+64];",
+    "fence": "spin: ld.relaxed.gpu.global.u32 %r2, [%rd0+64]; fence.acq_rel.gpu;",
+    "relaxed": "spin: ld.relaxed.gpu.global.u32 %r2, [%rd0+64];",
+    "block": "spin: ld.acquire.cta.global.u32 %r2, [%rd0+64];",
+}
+THEN = "setp.eq.u32 %p2, %r2, 0; @%p2 bra spin; ld.global.u32 %r3, [%rd0];"
+REASONS = {
+    ("release", "acquire"): None,
+    ("fence", "fence"): None,
+    ("fence", "acquire"): None,
+    ("relaxed", "acquire"): "without .release, and no fence stands in front",
+    ("release", "relaxed"): "without .acquire, and no fence stands behind",
+    ("fence", "relaxed"): "without .acquire",
+    ("block", "acquire"): "has the scope .cta, which does not hold both",
+    ("release", "block"): "has the scope .cta, which does not hold both",
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("how", list(REASONS), ids=" ".join)
+def test_a_flag_that_orders_nothing_says_what_is_wrong_with_it(how: tuple[str, str], seed: int) -> None:
+    body = PASSED.replace("WRITE", WRITES[how[0]]).replace("READ", READS[how[1]] + THEN)
+    found = findings(body, np.zeros(64, np.uint32), grid=2, block=1, seed=seed)
+    reason = REASONS[how]
+    if reason is None:
+        assert found == []
+        return
+    races = [each for each in found if each.rule == "global-race"]
+    assert all(": " in each.message for each in races)
+    assert any(reason in each.message for each in races)
+    assert all(".release.gpu" in each.hint for each in races)
+
+
+def test_a_flag_that_another_thread_raises_names_the_thread() -> None:
+    body = """
+    mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra second;
+    setp.eq.u32 %p3, %r0, 32; @%p3 st.global.u32 [%rd0], 7;
+    setp.eq.u32 %p3, %r0, 0; @%p3 st.release.gpu.global.u32 [%rd0+64], 1;
+    bra end;
+    second: setp.ne.u32 %p3, %r0, 0; @%p3 bra end;
+    spin: ld.acquire.gpu.global.u32 %r2, [%rd0+64]; setp.eq.u32 %p2, %r2, 0; @%p2 bra spin;
+    ld.global.u32 %r3, [%rd0];
+    end:
+    """
+    found = findings(body, np.zeros(64, np.uint32), grid=2, block=64)
+    assert any("another thread writes the flag" in each.message for each in found)
+
+
+@pytest.mark.hopper
+def test_the_hint_fits_who_races() -> None:
+    body = """
+    .shared .align 4 .b32 s; mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, s; mapa.shared::cluster.u32 %r3, %r2, 0;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    setp.eq.u32 %p1, %r1, 1; @%p1 st.shared::cluster.u32 [%r3], 1;
+    setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [%r2], 2;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    """
+    (found,) = [each for each in findings(body, grid=2, block=1, cluster=2) if each.rule == "shared-race"]
+    assert "cluster" in found.hint
+    assert "bar.sync" not in found.hint
+    body = (
+        "setp.eq.u32 %p1, %r0, 0; @%p1 st.global.u32 [%rd0], 1; setp.eq.u32 %p1, %r0, 32; @%p1 st.global.u32 [%rd0], 2;"
+    )
+    (found,) = findings(body, block=64)
+    assert (found.rule, "bar.sync" in found.hint) == ("global-race", True)
