@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from pyptx_ir.toolchain import assemble
 from pyptx_sim import run
 from pyptx_sim.errors import Deadlock, ProgramError
 
@@ -115,6 +116,27 @@ def test_warps_begin_with_what_the_directives_allow(header: str, asked: int, *, 
     assert rules == (set() if served else {"deadlock"})
 
 
+@pytest.mark.parametrize("asked", [208, 232, 240, 248])
+def test_no_thread_begins_with_more_registers_than_the_largest_increase(asked: int) -> None:
+    """Of 256 threads each could have 256: a consumer that asks for fewer gives nothing up."""
+    body = roles(DEC.format(24), INC.format(asked))
+    assert found(body, ".maxntid 256, 1, 1 .minnctapersm 1", threads=256) == ()
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("threads", [128, 256, 384])
+@pytest.mark.parametrize("asked", [160, 208, 232, 240, 248, None])
+def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, threads: int) -> None:
+    header, body = (
+        f".maxntid {threads}, 1, 1 .minnctapersm 1",
+        roles(DEC.format(24), INC.format(asked) if asked else ""),
+    )
+    taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
+    findings = found(DEC.format(256) + body, header, threads)  # whoever has fewer is told
+    said = [int(each.message.split(" and has ")[1].split(":")[0]) for each in findings if "256" in each.message]
+    assert set(said) == ({-(-taken // 8) * 8} - {256})
+
+
 def test_without_directives_nothing_moves_as_ptxas_drops_the_instruction() -> None:
     assert found(INC.format(240), header="") == ()
 
@@ -122,7 +144,7 @@ def test_without_directives_nothing_moves_as_ptxas_drops_the_instruction() -> No
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (INC.format(40), "asks for 40 registers a thread and has 168"),
+        (INC.format(160) + INC.format(40), "asks for 40 registers a thread and has 160"),
         (DEC.format(200), "gives up registers down to 200 a thread and has 168"),
         (roles("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\n" + DEC.format(40), ""), "of its warpgroup does not"),
         (roles(APART + DEC.format(40) + "\nbra END;\nOTHER:\n" + DEC.format(48), ""),

@@ -1,6 +1,6 @@
 """The registers that warps own, and those of each CTA that nobody owns. Manual: "setmaxnreg".
 
-A warp begins with as many for each thread as ptxas may use (`Wave.thread_registers`). What it gives up
+A warp begins with as many for each thread as ptxas launches it with. What it gives up
 goes to the pool of its CTA; who asks for more waits until the pool has that many.
 """
 
@@ -25,10 +25,10 @@ class RegisterPool:
     alone = True
     hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
 
-    def __init__(self, wave: Wave) -> None:
-        """Begin with empty pools: the warps own all."""
+    def __init__(self, wave: Wave, registers: int) -> None:
+        """Begin with empty pools: the warps own all, `registers` a thread."""
         self._wave = wave
-        self._owned: IntArray = np.full(wave.height, wave.thread_registers or 0, np.int64)
+        self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
         self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
         self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.register_pool import RegisterPool
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import Operands, Terminator, Turn
+    from collections.abc import Callable
+
+    from pyptx_sim.extension import Operands, Terminator, Turn, Wave
 
 _FEWEST, _MOST, _STEP = 24, 256, 8
 
@@ -19,14 +22,24 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
     if not _FEWEST <= count <= _MOST or count % _STEP:
         operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
     gives = operands.word("action") == "dec"
+    make = _pools(max((each.number("count") for each in operands.others("setmaxnreg.inc")), default=_MOST))
 
     def deal(turn: Turn) -> None:
         if turn.wave.thread_registers is None:
             return
-        pool = turn.part(RegisterPool)
+        pool = turn.part(make)
         (pool.give if gives else pool.take)(turn, count)
 
     return operands.end_once(deal, following)
+
+
+@cache
+def _pools(most: int) -> Callable[[Wave], RegisterPool]:
+    """Return what makes the registers of a wave of a program whose increases ask for no more than `most`.
+
+    ptxas 13.0 launches no thread with more than that.
+    """
+    return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 
 
 STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_deal, converges="warp", waits=True),)

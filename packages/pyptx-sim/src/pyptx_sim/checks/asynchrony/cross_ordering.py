@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
+    from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
     from pyptx_sim.checks.race.shadow import Shadow, Table
     from pyptx_sim.extension import Proxy
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 class CrossOrdering:
     """Judges asynchronous work against accesses of warps, uses of mbarriers, and the ends of blocks."""
 
-    def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
+    def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, work: AsyncRaces, report: Report) -> None:
         """Watch the run behind `view`."""
+        self._phases = phases
         self._view = view
         self._clocks = clocks
         self._work = work
@@ -315,7 +317,12 @@ class CrossOrdering:
         return known
 
     def _held_at_end(self, end: Known, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        return self._clocks.own.hold(end, np.zeros(len(others), np.int64), others, lanes, times)
+        """Tell what warps are known to have done before a block's end; seeing it is not needed."""
+        only = np.zeros(len(others), np.int64)
+        held = self._clocks.own.hold(end, only, others, lanes, times)
+        if self._phases.over is not None:
+            held |= self._phases.over.hold(end, only, others, lanes, times)
+        return held
 
     def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
         block = offset // self._view.shared_stride()

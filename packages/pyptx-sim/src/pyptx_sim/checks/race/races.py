@@ -54,7 +54,7 @@ class RaceChecker(Observer):
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
-        self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
+        self._cross_ordering = CrossOrdering(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
         self.dependents = Dependents(view, self._clocks)

@@ -43,7 +43,7 @@ from pyptx_sim.program.scopes import (
 from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
@@ -99,6 +99,13 @@ class Operands(BoundInstruction):
         """
         found = update_of(operation, element, space)
         return self.fail(f"no such atomic operation: {operation}.{element}") if found is None else found
+
+    def others(self, opcode: str) -> Iterator[Operands]:
+        """Yield the instructions of the program whose opcode begins with these words, this one too."""
+        words = tuple(opcode.split("."))
+        for site in self.program.sites:
+            if site.instruction.opcode[: len(words)] == words:
+                yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
         """Return what the instructions of another opcode do with these operands and words: rows name both alike."""
