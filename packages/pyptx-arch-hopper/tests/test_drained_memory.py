@@ -1,4 +1,4 @@
-"""Memory that others are done with: what waits of a warpgroup, and arrivals of other blocks, prove."""
+"""Memory that others are done with, or have begun with: what waits, arrivals and messages prove."""
 
 from __future__ import annotations
 
@@ -116,3 +116,49 @@ def test_a_phase_that_a_block_has_seen_proves_that_the_arrivals_have_come(schedu
     launch = {"block": 32, "grid": 2, "cluster": 2, **schedule}
     assert findings(text.replace("DRAINED", wait), **launch) == []
     assert {each.rule for each in findings(text.replace("DRAINED", ""), **launch)} == {"exited-block"}
+
+
+SENT = """\
+ld.param.u64 %rd1, [a];
+mov.u32 %r3, %cluster_ctarank;
+xor.b32 %r4, %r3, 1;
+mov.u32 %r5, seen;
+mapa.shared::cluster.u32 %r6, %r5, %r4;
+setp.eq.u32 %p1, %r3, 1;
+BEGIN
+@%p0 st.shared::cluster.u32 [%r6], 1;
+barrier.cluster.arrive;
+barrier.cluster.wait;
+ret;
+}
+"""
+FLAGS = """\
+mul.wide.u32 %rd2, %r3, 4;
+add.u64 %rd2, %rd1, %rd2;
+mul.wide.u32 %rd3, %r4, 4;
+add.u64 %rd3, %rd1, %rd3;
+@%p0 st.relaxed.gpu.global.u32 [%rd2], 1;
+f: ld.relaxed.gpu.global.u32 %r7, [%rd3];
+setp.eq.u32 %p2, %r7, 0;
+@%p2 bra f;
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [
+        ("", {"unstarted-block"}),
+        ("barrier.cluster.arrive.relaxed;", {"unstarted-block", "exited-block"}),  # nor is there a barrier at the end
+        ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
+        (FLAGS, set()),
+    ],
+    ids=["nothing", "an arrival alone", "a relaxed barrier", "flags"],
+)
+def test_a_block_is_known_to_have_started_by_anything_that_it_has_done(
+    begin: str, found: set[str], schedule: dict[str, Any]
+) -> None:
+    text = (HEAD + SENT).replace("BEGIN", begin)
+    if begin.endswith("relaxed;"):
+        text = text.replace("barrier.cluster.arrive;\nbarrier.cluster.wait;", "barrier.cluster.wait;")
+    assert {each.rule for each in findings(text, block=32, grid=2, cluster=2, **schedule)} == found

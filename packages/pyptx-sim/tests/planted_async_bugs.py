@@ -268,6 +268,18 @@ CLUSTERS = (
     swap("words sent behind a relaxed barrier", "shared-race",
          REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbarrier.cluster.arriveFAULT;\nbarrier.cluster.wait;\n"
          + USE + " // !\n" + SYNC, ".relaxed", ".release", blocks=2),
+    swap("words sent to a block that may not have started", "unstarted-block",
+         "mapa.shared::cluster.u32 %r21, %r4, %r6;\nFAULTst.shared::cluster.u32 [%r21], %r1; // !\n" + SYNC,
+         "", SYNC, blocks=2),
+    swap("an arrival at a block that may not have started", "unstarted-block",
+         INIT + "fence.mbarrier_init.release.cluster;\nmapa.shared::cluster.u32 %r20, %r5, %r6;\nFAULT"
+         "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\n" + SYNC,
+         "", SYNC, blocks=2),
+    swap("a multicast to a block that may not have started", "unstarted-block",
+         INIT + "fence.mbarrier_init.release.cluster;\nFAULT"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
+         "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+         "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "", SYNC, blocks=2),
     swap("a block that ends while others read it", "exited-block",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),

@@ -137,6 +137,13 @@ RULES: Final = (
         observer=RaceChecker,
     ),
     Rule(
+        name="unstarted-block",
+        summary="shared memory of another block is used, and nothing says that this block has started",
+        hint="begin with a barrier of the cluster (barrier.cluster.arrive, barrier.cluster.wait), behind which all "
+        "blocks have started",
+        observer=RaceChecker,
+    ),
+    Rule(
         name="exited-block",
         summary="shared memory of a block is used by another one, and nothing says that it is still there",
         hint="end with a barrier of the cluster, so that no block ends while others use its shared memory",

@@ -20,6 +20,7 @@ from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.asynchrony.rivals import judge_rivals
+from pyptx_sim.checks.asynchrony.starts import Starts
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
@@ -56,6 +57,7 @@ class RaceChecker(Observer):
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
         self._cross_ordering = CrossOrdering(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
+        self._starts = Starts(view, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
         self.dependents = Dependents(view, self._clocks)
 
@@ -89,6 +91,7 @@ class RaceChecker(Observer):
             self._cross_ordering,
             self._one_way,
             self._objects,
+            self._starts,
         )
         for part in parts:
             part.next_wave()
@@ -96,6 +99,7 @@ class RaceChecker(Observer):
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
         """Order everything before each barrier before everything behind it."""
         self._clocks.meet(warps, masks, generations)
+        self._starts.meet(warps, generations)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""
@@ -120,6 +124,7 @@ class RaceChecker(Observer):
         """Exchange messages, and note the scope and the size of the accesses."""
         self._causality.strong(order, size, pc)
         self._flags.strong(order, space, offsets, warps, lanes, pc)
+        self._starts.strong(order, space, offsets, warps)
         past = self._causality.past
         if past is None:
             self._messages.exchange(order, space, offsets, size, warps, lanes)
@@ -133,6 +138,8 @@ class RaceChecker(Observer):
         """Leave what the lanes know at a phase of an mbarrier."""
         if place >= 0:
             self._cross_ordering.arrived(place, warps, masks, pc)
+            self._starts.arrived(place, warps, pc)
+        self._starts.leave((place, phase), warps)
         if scope is None:
             self._phases.signal_some(place, phase, warps, masks, self._cross_ordering.init_columns())
         else:
@@ -142,6 +149,7 @@ class RaceChecker(Observer):
         """Take what was left there."""
         self._work.agents.acquired(place, phase, warps, pc)
         self._phases.acquire(place, phase, warps, masks, scope)
+        self._starts.take((place, phase), warps)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
@@ -187,6 +195,7 @@ class RaceChecker(Observer):
         judge_rivals(self._view, work, self._reports.work)
         self.dependents.issued(work)
         self._cross_ordering.signalled(work)
+        self._starts.issued(work)
         self._layouts.issued(work)
         self._work.issue(work)
 
@@ -217,6 +226,7 @@ class RaceChecker(Observer):
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
         self._work.agents.completed(item_id, place, phase)
+        self._starts.completed(item_id, (place, phase))
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""
@@ -255,6 +265,7 @@ class RaceChecker(Observer):
             return
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
+            self._starts.accessed(kind, offsets, warps, pc)
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)

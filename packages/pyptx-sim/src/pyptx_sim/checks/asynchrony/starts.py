@@ -1,0 +1,140 @@
+"""Whether the blocks of a cluster, whose shared memory others use, are known to have started.
+
+Blocks of a cluster run together, and need not begin together: before a thread of a block has executed anything, its
+shared memory may not be there. A warp knows that a block has started once it knows of anything that a thread of it did,
+however relaxed: an arrival at a barrier of the cluster or at an mbarrier, a flag, a copy that has landed.
+Manual: "barrier.cluster", "Shared State Space"; CUDA programming guide, "Distributed Shared Memory".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_sim.checks.asynchrony.async_races import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.asynchrony.async_races import Report
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Touch, Work
+
+__all__ = ["Starts"]
+
+_RULE: Final = "unstarted-block"
+_DOES: Final = {"read": "reads", "strong-read": "reads", "write": "writes to", "atomic": "updates"}
+
+
+class Starts:
+    """Which warps of a wave know which blocks of their cluster, by rank, to have started."""
+
+    def __init__(self, view: RunView, report: Report) -> None:
+        """Watch the run behind `view`; every warp knows of its own block."""
+        self._view = view
+        self._report = report
+        self._stride = max(view.shared_stride(), 1)
+        size = view.cluster_size
+        blocks = np.arange(view.warps) // view.warps_per_cta
+        self._clusters: Offsets = blocks // size
+        self._own: Masks = (blocks % size)[:, None] == np.arange(size)
+        self.next_wave()
+
+    def next_wave(self) -> None:
+        """Forget the blocks before."""
+        self._known = self._own.copy()
+        self._settled = self._view.cluster_size == 1
+        # By cluster, and phase of a barrier or location in memory; and by item, what its issuers knew of their cluster.
+        self._left: dict[tuple[int, object], Masks] = {}
+        self._issued: dict[int, list[tuple[int, Masks]]] = {}
+
+    # --- what tells of starts -------------------------------------------------------------------
+
+    def _clusters_of(self, warps: Offsets) -> Iterator[tuple[int, Offsets]]:
+        """Yield the clusters of some warps, each with those of its own."""
+        clusters = self._clusters[warps]
+        for cluster in np.unique(clusters).tolist():
+            yield cluster, warps[clusters == cluster]
+
+    def meet(self, warps: Offsets, generations: Offsets) -> None:
+        """Let warps that have met know what each of them knew."""
+        for generation in () if self._settled else np.unique(generations).tolist():
+            for _, met in self._clusters_of(warps[generations == generation]):
+                self._learn(met, self._together(met))
+
+    def _together(self, warps: Offsets) -> Masks:
+        """Return what any of some warps knows."""
+        return np.asarray(self._known[warps].any(axis=0))
+
+    def _learn(self, warps: Offsets, known: Masks) -> None:
+        self._known[warps] |= known
+        self._settled = bool(self._known.all())
+
+    def leave(self, at: object, warps: Offsets) -> None:
+        """Leave what warps know at a phase of a barrier, or in memory."""
+        for cluster, some in () if self._settled else self._clusters_of(warps):
+            self._add((cluster, at), self._together(some))
+
+    def _add(self, key: tuple[int, object], known: Masks) -> None:
+        self._left[key] = self._left[key] | known if key in self._left else known
+
+    def take(self, at: object, warps: Offsets) -> None:
+        """Let warps know what was left there by others of their cluster."""
+        for cluster, some in () if self._settled else self._clusters_of(warps):
+            known = self._left.get((cluster, at))
+            if known is not None:
+                self._learn(some, known)
+
+    def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets) -> None:
+        """Let strong reads of what others have written by strong writes tell of these."""
+        for offset, warp in () if self._settled else {*zip(offsets.tolist(), warps.tolist(), strict=True)}:
+            if order.reads:
+                self.take((space, offset), np.array([warp]))
+            if order.writes:
+                self.leave((space, offset), np.array([warp]))
+
+    def completed(self, item_id: int, at: object) -> None:
+        """Leave at a phase what whoever issued work knew."""
+        for cluster, known in self._issued.pop(item_id, ()):
+            self._add((cluster, at), known)
+
+    # --- what needs them ------------------------------------------------------------------------
+
+    def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, pc: int) -> None:
+        """Judge accesses of warps to shared memory."""
+        if not self._settled:
+            self._judge(_DOES[kind], offsets, warps, pc)
+
+    def arrived(self, place: int, warps: Offsets, pc: int) -> None:
+        """Judge arrivals of warps at an mbarrier."""
+        if not self._settled:
+            self._judge("arrives at the mbarrier", np.full(len(warps), place), warps, pc)
+
+    def issued(self, work: Work) -> None:
+        """Judge work that uses shared memory, and mbarriers, of other blocks."""
+        if self._settled:
+            return
+        issuers = self._clusters_of(work.warps)
+        self._issued[work.item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
+        for touch in work.touches:
+            if touch.space == "shared":
+                does = "issues work that writes to" if touch.writes else "issues work that reads"
+                self._judge(does, touch.offsets, work.warps[touch.owners], work.pc)
+            self._judge_barriers(work, touch)
+
+    def _judge_barriers(self, work: Work, touch: Touch) -> None:
+        if touch.barriers is not None:
+            self._judge("issues work that arrives at the mbarrier", touch.barriers, work.warps, work.pc)
+
+    def _judge(self, does: str, offsets: NDArray[Any], warps: Offsets, pc: int) -> None:
+        blocks = offsets // self._stride
+        bad = np.flatnonzero(~self._known[warps, blocks % self._view.cluster_size])
+        if not len(bad):
+            return
+        first = int(bad[0])
+        where, block = self._view.describe("shared", int(offsets[first])), int(blocks[first])
+        who = name_of(self._view, int(warps[first]))
+        message = f"{who} {does} {where} of block slot {block}, which need not have started by then"
+        self._report(_RULE, message, pc, pc, cause="start")
