@@ -148,6 +148,7 @@ PLANTED = (
     *planted(
         "multicast",
         ("drop a cluster barrier", "ready", "mbarrier-unsynchronised", "cast init-full"),
+        ("drop a cluster wait", "all-ready", "unstarted-block", "cast cast"),
         ("change an arrival count", "init-empty", "deadlock", "wait-empty"),
         ("change a multicast", "cast", "deadlock", "wait-full"),
         ("copy to a place behind", "cast", "mbarrier-as-data", "cast init-full"),

@@ -206,6 +206,17 @@ def test_padding_goes_from_memory_to_memory_and_into_a_call_that_does_not_look_a
     assert [each.rule for each in findings(body.replace("%r6;", "%r7;", 1), before=before)] == ["uninitialised-memory"]
 
 
+def test_padding_of_a_structure_goes_to_the_host_with_its_members() -> None:
+    body = """
+    .local .align 8 .b8 frame[8];
+    st.local.u32 [frame], %r0;
+    ld.local.u64 %rd5, [frame];
+    shl.b32 %r1, %r0, 3; cvt.u64.u32 %rd6, %r1; add.u64 %rd6, %rd6, %rd0; st.global.u64 [%rd6], %rd5;
+    """
+    assert findings(body) == []
+    assert [each.rule for each in findings(body.replace("st.local.u32 [frame], %r0;", ""))] == ["uninitialised-memory"]
+
+
 def test_rows_of_a_product_that_nothing_fills_spoil_their_own_sums_only() -> None:
     body = """
     .shared .align 16 .b8 tile[512];

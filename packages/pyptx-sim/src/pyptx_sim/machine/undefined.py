@@ -29,12 +29,17 @@ __all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where undefined bits come from: the rule that they break, what was read, and the instruction that read it."""
+    """Where undefined bits come from: the rule that they break, what was read, and the instruction that read it.
+
+    `padding`: of a word on the stack of which other bytes are defined. Compilers copy structures word by word, and
+    what lies between their members goes with them, to whoever asks for the structure.
+    """
 
     rule: str
     what: str
     pc: int
     hint: str
+    padding: bool = False
 
 
 @dataclass(frozen=True, slots=True)

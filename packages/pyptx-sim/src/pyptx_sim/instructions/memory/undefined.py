@@ -83,7 +83,8 @@ def leave_stored(
     dirty: Mask = np.logical_or.reduce([each != 0 for each in flat])
     if memory.space == "global":
         shown = dirty & wave.machine.memories["global"].buffers.shown(offsets)
-        _report_shown(wave, lanes, registers, (positions[shown], columns[shown]))
+        if not origin.padding:
+            _report_shown(wave, lanes, registers, (positions[shown], columns[shown]))
         dirty &= ~shown
     if dirty.any():
         memory.arena.leave(offsets[dirty], size, [each[dirty] for each in flat], origin)

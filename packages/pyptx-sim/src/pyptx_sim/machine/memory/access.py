@@ -218,7 +218,8 @@ class Access:
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
             f"which nothing has written{why}"
         )
-        return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN)
+        padding = memory.space == "local" and memory.arena.defines_some(offset, self.size)
+        return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN, padding)
 
 
 def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:

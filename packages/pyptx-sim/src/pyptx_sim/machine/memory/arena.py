@@ -207,6 +207,10 @@ class Arena:
         bytes_used = self._shadow.data[offsets[..., None] + np.array(positions, np.int64)]
         return np.asarray((bytes_used == 0xFF).all(axis=-1))
 
+    def defines_some(self, start: int, size: int) -> bool:
+        """Tell whether anything of `size` bytes from an offset on is defined."""
+        return self._shadow is None or bool(self._shadow.data[start : start + size].any())
+
     def undefined(self, offsets: IntArray, dtype: DType, count: int) -> list[Array] | None:
         """Return the undefined bits of `count` elements at each offset, as `gather` does; None if there are none."""
         known = self.written(offsets, dtype.itemsize * count)
