@@ -83,8 +83,9 @@ def leave_stored(
     dirty: Mask = np.logical_or.reduce([each != 0 for each in flat])
     if memory.space == "global":
         shown = dirty & wave.machine.memories["global"].buffers.shown(offsets)
-        if not origin.padding:
-            _report_shown(wave, lanes, registers, (positions[shown], columns[shown]))
+        whole: Mask = np.logical_and.reduce([each == ~each.dtype.type(0) for each in flat])
+        told = shown & whole if origin.padding else shown  # beside what is defined, padding goes along
+        _report_shown(wave, lanes, registers, (positions[told], columns[told]))
         dirty &= ~shown
     if dirty.any():
         memory.arena.leave(offsets[dirty], size, [each[dirty] for each in flat], origin)
