@@ -13,6 +13,7 @@ from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, f32, u32, u64
+from pyptx_sim import run
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernels.kernel import Kernel
@@ -118,3 +119,56 @@ def test_a_warpgroup_waits_for_all_of_its_warps(schedule: dict[str, Any]) -> Non
     result, _ = simulate("three warps", **schedule)
     (finding,) = (finding for finding in result.findings if finding.rule == "deadlock")
     assert "waits for the others of its warpgroup: warp 3, which has exited" in finding.message
+
+
+EARLY = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b32 %r<20>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<8>;
+.shared .align 1024 .b8 factors[4096];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd1, %rd1, %rd2;
+mov.u32 %r9, factors;
+mad.lo.u32 %r10, %r1, 32, %r9;
+mov.u32 %r11, 0x3f803f80;
+st.shared.v4.u32 [%r10], {%r11, %r11, %r11, %r11};
+st.shared.v4.u32 [%r10+16], {%r11, %r11, %r11, %r11};
+fence.proxy.async.shared::cta;
+bar.sync 0;
+bfe.u32 %r9, %r9, 4, 14;
+cvt.u64.u32 %rd10, %r9;
+or.b64 %rd10, %rd10, 0x0000001000080000;
+add.u64 %rd11, %rd10, 128;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd11, 0, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+FIRST
+add.f32 %f4, %f0, %f3;
+SECOND
+st.global.f32 [%rd1], %f4;
+ret;
+}
+"""
+WAIT = "wgmma.wait_group.sync.aligned 0;"
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize("checks", ["all", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[str, Any], checks: str) -> None:
+    """The assembler, ptxas, waits in front of the read, which costs time and changes no number."""
+    out = np.zeros(128, np.float32)
+    late = EARLY.replace("FIRST", "").replace("SECOND", WAIT)
+    found = run(late, grid=1, block=128, args=[out], checks=checks, **schedule).findings
+    np.testing.assert_array_equal(out, np.full(128, 32, np.float32))
+    assert [(each.rule, each.severity) for each in found] == [("register-before-wait", "warning")] * (checks == "all")
+    assert all(each.hint is not None and "C7517" in each.hint for each in found)
+    right = EARLY.replace("FIRST", WAIT).replace("SECOND", "")
+    assert run(right, grid=1, block=128, args=[out], **schedule).findings == ()

@@ -20,6 +20,7 @@ RULES: Final = (
     Rule(
         name="register-before-wait",
         summary="a register that a product uses is touched before the wait for the product's group",
+        severity="warning",
     ),
     Rule(
         name="register-deal",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.turns.turn import Turn
@@ -36,10 +36,13 @@ class Claims(Generic[J_co]):
 
     `registers(operands)` are their names by their slots; `judge(wave, registers)` makes what is told of every access to
     those that all instructions of the program claim for this judge, in a checked run. A wave has one of each.
+    `finish(turn, slots)` is called in every run, while any work is under way, before lanes touch such registers: where
+    the assembler puts a wait in front of what does so, the work has completed then.
     """
 
     registers: Callable[[Operands], Mapping[int, str]]
     judge: Callable[[Wave, Mapping[int, str]], J_co]
+    finish: Callable[[Turn, Collection[int]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

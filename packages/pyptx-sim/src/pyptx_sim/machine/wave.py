@@ -137,12 +137,13 @@ class Wave:
         other_pc: int | None = None,
         hint: str | None = None,
         count: int = 1,
+        cause: Hashable = None,
         severity: Severity | None = None,
     ) -> None:
         """Report a finding at an instruction, in a checked run; without a hint or a severity, the rule's is taken."""
         if self.machine.checked:
             log = self.machine.log
-            log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, severity=severity)
+            log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
 
     def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
         """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""

@@ -19,10 +19,10 @@ from pyptx_sim.numerics.elements import unpacking
 from pyptx_sim.numerics.factors import WIDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, Array, IntArray, Operands, Reader, Turn, Warpgroups
+    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Reader, Turn, Warpgroups
 
 _ROWS = 64
 _PIECE = 16  # bytes: swizzles move nothing smaller
@@ -127,4 +127,16 @@ def _claimed(operands: Operands) -> Mapping[int, str]:
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
 
-CLAIMS: Final = Claims(_claimed, RegisterOrder)
+def _finish(turn: Turn, slots: Collection[int]) -> None:
+    """Let products complete whose sums are touched: ptxas puts a wait there (C7517), or lets each product wait."""
+    warpgroups = turn.wave.geometry.warpgroups.of[turn.warps]
+
+    def theirs(item: object) -> Mask | None:
+        if not isinstance(item, Products) or not len(item) or set(slots).isdisjoint(item.plan.slots):
+            return None
+        return np.isin(item.warpgroups, warpgroups)
+
+    turn.finish(theirs)
+
+
+CLAIMS: Final = Claims(_claimed, RegisterOrder, _finish)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "register-before-wait"
 _FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
-_WAIT_HINT = "commit the product's group and wait for it (wgmma.wait_group) before touching its registers"
+_WAIT_HINT = (
+    "commit the product's group and wait for it (wgmma.wait_group) before touching its registers: without, ptxas puts "
+    "a wait for all products there (advice C7517), or serialises them (C7510, C7514)"
+)
 _ADDS = 1
 _READS = 2
 
@@ -135,4 +138,6 @@ class RegisterOrder:
             other_pc=int(others[register, warp]) or None,
             hint=hint,
             count=int(np.count_nonzero(bad)),
+            # The product that nothing has waited for, or has fenced, is the cause.
+            cause=int(others[register, warp]) if rule == WAIT_RULE else turn.pc,
         )

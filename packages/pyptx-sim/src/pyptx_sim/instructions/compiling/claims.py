@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -9,7 +10,7 @@ from pyptx_sim.extension import step_of
 from pyptx_sim.instructions.turns.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pyptx_sim.extension import Claims, Judge
     from pyptx_sim.instructions.compiling.operands import Operands
@@ -19,28 +20,38 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
     JudgeOf = Callable[[Wave], Judge]
+    Finish = Callable[[Turn, Collection[int]], None]
 
 J = TypeVar("J", bound="Judge")
 
 
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    """The registers that a program claims for a judge, what makes one of these, and what lets their work complete."""
+
+    registers: Mapping[int, str]
+    make: JudgeOf
+    finish: Finish | None
+
+
 @lru_cache(maxsize=128)
-def _judges(
-    program: Program, given: type[Operands]
-) -> Mapping[Callable[..., Judge], tuple[Mapping[int, str], JudgeOf]]:
-    """Return, by what makes judges, the registers that a program claims for them, and what makes one of these.
+def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., Judge], _Claimed]:
+    """Return, by what makes judges, what a program claims for them.
 
     Claims read the operands as `given` has them.
     """
     found: dict[Callable[..., Judge], dict[int, str]] = {}
+    finishing: dict[Callable[..., Judge], Finish | None] = {}
     for site in program.sites:
         step = step_of(site.instruction.opcode)
         if step is not None and step.claims is not None:
             registers = step.claims.registers(given(program, site, checked=False))
             found.setdefault(step.claims.judge, {}).update(registers)
-    return {judge: (registers, _made(judge, registers)) for judge, registers in found.items()}
+            finishing[step.claims.judge] = step.claims.finish
+    return {judge: _Claimed(registers, _made(judge, registers), finishing[judge]) for judge, registers in found.items()}
 
 
-def _judges_of(operands: Operands) -> Mapping[Callable[..., Judge], tuple[Mapping[int, str], JudgeOf]]:
+def _judges_of(operands: Operands) -> Mapping[Callable[..., Judge], _Claimed]:
     given: Callable[..., Operands] = type(operands)
     return _judges(operands.program, given)
 
@@ -51,18 +62,29 @@ def _made(judge: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int,
 
 def judge_of(operands: Operands, claims: Claims[J]) -> Callable[[Wave], J]:
     """Return what makes the judge of a wave, for `Wave.part`, with all registers that the program claims for it."""
-    _, make = _judges_of(operands).get(claims.judge, ({}, _made(claims.judge, {})))
-    return cast("Callable[[Wave], J]", make)
+    claimed = _judges_of(operands).get(claims.judge)
+    return cast("Callable[[Wave], J]", _made(claims.judge, {}) if claimed is None else claimed.make)
 
 
 def touching(operands: Operands, action: Action) -> Action:
-    """Return what an instruction does, with its accesses to claimed registers judged first."""
+    """Return what an instruction does behind the work that uses its registers; a checked run judges that first."""
     touched = operands.registers()
-    for registers, make in _judges_of(operands).values():
-        slots = [slot for slot in touched if slot in registers]
-        if slots:
-            action = _judged(action, make, slots)
+    for claimed in _judges_of(operands).values():
+        slots = [slot for slot in touched if slot in claimed.registers]
+        if slots and claimed.finish is not None:
+            action = _behind(action, claimed.finish, frozenset(slots))
+        if slots and operands.checked:
+            action = _judged(action, claimed.make, slots)
     return action
+
+
+def _behind(action: Action, finish: Finish, slots: Collection[int]) -> Action:
+    def run(wave: Wave, lanes: Lanes) -> None:
+        if wave.engine.busy:
+            finish(Turn(wave, lanes), slots)
+        action(wave, lanes)
+
+    return run
 
 
 def _judged(action: Action, make: JudgeOf, slots: Iterable[int]) -> Action:

@@ -148,5 +148,5 @@ def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
 
 
 def _touching(operands: Operands, action: Action) -> Action:
-    """Return what in a checked run also judges accesses to registers that asynchronous work uses."""
-    return touching(operands, action) if operands.checked else action
+    """Return what also heeds the asynchronous work that uses its registers."""
+    return touching(operands, action)

@@ -16,7 +16,7 @@ from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.observer import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
     from pyptx_sim.instructions.memory.addresses import Target
@@ -81,6 +81,10 @@ class Turn(Accesses):
         groups.wait(self.rows, self.mask, latest or 0, reads=reads)
         self.wave.engine.finish_groups(kind, groups, reads=reads)
         tell_waited(self.wave, kind, *self._lanes.by_warp())
+
+    def finish(self, completes: Callable[[object], Masks | None]) -> None:
+        """Let work under way complete: those operations of each item that `completes` picks (None: none)."""
+        self.wave.engine.complete_some(completes)
 
     def arrive_behind(self, kind: GroupKind, barrier: Target) -> None:
         """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`)."""

@@ -139,6 +139,11 @@ class Engine:
             if which is not None and which.any():
                 self._complete(earlier, which)
 
+    def complete_some(self, completes: Callable[[Item], Mask | None]) -> None:
+        """Let complete, in the order of issue, those operations that `completes` picks."""
+        self.complete_before(self._issued + 1, completes)
+        self._clean()
+
     def complete_awaited(self, barriers: set[int]) -> bool:
         """Let complete the items that any of `barriers` hears of; tell whether there is one."""
         awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]

@@ -218,7 +218,9 @@ class Access:
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
             f"which nothing has written{why}"
         )
-        padding = memory.space == "local" and memory.arena.defines_some(offset, self.size)
+        # A pragma that says which bytes matter says that they do.
+        copied = memory.space == "local" and self.used == ALL_BYTES
+        padding = copied and memory.arena.defines_some(offset, self.size)
         return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN, padding)
 
 
