@@ -114,7 +114,8 @@ class FindingLog:
         known = self._found.get(key)
         if known is not None:
             known.finding = replace(known.finding, count=known.finding.count + count)
-            known.also.update((each, None) for each in (pc, other_pc) if each not in {None, known.pc, known.other_pc})
+            sites = [pc] if other_pc is None else [pc, other_pc]
+            known.also.update((each, None) for each in sites if each not in {known.pc, known.other_pc})
             return
         severity, hint = severity or known_rule.severity, hint or known_rule.hint
         finding = Finding(rule, message, hint=hint, count=count, severity=severity)

@@ -86,12 +86,14 @@ def _use(program: Program, site: Site) -> tuple[list[RegisterBinding], list[Regi
     guard = site.instruction.guard
     if guard is not None:
         read += _registers(scope, Register(guard.register))
-    for name, operand in ({} if form is None else form.operands).items():
+    if form is None:
+        return read, written
+    for name, operand in form.operands.items():
         found = list(_registers(scope, operand))
-        writes = form is not None and name in form.written
-        if writes and not _is_address(operand, scope):
+        writes = name in form.written and not _is_address(operand, scope)
+        if writes:
             written += found
-        if not writes or _is_address(operand, scope) or (form is not None and form.places[name].read):
+        if not writes or form.places[name].read:
             read += found
     return read, written
 

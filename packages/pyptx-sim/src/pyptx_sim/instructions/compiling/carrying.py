@@ -57,7 +57,7 @@ class Carried:
         """Note that all is undefined where a condition, `[rows, 32]`, holds, beside what is already."""
         slot, kind = self.register.slot, shadow_dtype(self.register.width)
         known = wave.undefined.bits(slot, lanes)
-        bits = np.where(where, ~kind.type(0), kind.type(0))
+        bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
 
     def used(self, wave: Wave, lanes: Lanes) -> None:
