@@ -131,8 +131,8 @@ class Flags:
         return write.time >= other.time
 
     def _fault(self, me: Racer, other: Racer, read: _Read) -> str:
-        write, line = read.write, self._view.line
-        writes, reads = f"PTX line {line(write.pc)}", f"PTX line {line(read.pc)}"
+        write, place = read.write, self._view.place
+        writes, reads = f"PTX {place(write.pc)}", f"PTX {place(read.pc)}"
         narrow = min(write.order.scope, read.order.scope, key=level_of)
         if not self._holds(narrow, me.warp, write.warp):
             return f"the flag that {writes} writes and {reads} reads has the scope .{narrow}, which does not hold both"
