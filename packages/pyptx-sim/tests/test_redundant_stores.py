@@ -33,6 +33,21 @@ def test_stores_of_one_value_are_no_race(body: str, block: int, seed: int) -> No
     assert execute(body, np.zeros(96, np.uint32), block=block, seed=seed).clean
 
 
+# Lanes 0 to 7 name the rows of a matrix: two of them each, of a matrix whose lanes hold %r2.
+MATRIX = """
+mov.u32 %r3, s; and.b32 %r4, %r0, 3; shl.b32 %r4, %r4, 4; add.u32 %r3, %r3, %r4;
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
+"""
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize(("value", "rules"), [("and.b32 %r2, %r0, 15;", []), ("mov.u32 %r2, %r0;", ["lane-race"])])
+def test_rows_of_a_matrix_are_stored_twice(value: str, rules: list[str]) -> None:
+    """As Triton does where a tensor has fewer elements than a block has threads; lanes 4r to 4r + 3 hold row r."""
+    found = execute(value + MATRIX, np.zeros(32, np.uint32), before=".shared .align 16 .b8 s[64];").findings
+    assert [finding.rule for finding in found] == rules
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_those_of_two_blocks_are_one(seed: int) -> None:
     (finding,) = execute(ALIKE["one word"], np.zeros(64, np.uint32), grid=2, seed=seed).findings

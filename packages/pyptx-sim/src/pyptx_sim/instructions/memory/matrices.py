@@ -143,10 +143,10 @@ def compile_stmatrix(operands: Operands) -> Action:
             places = access.places(wave, part, memory, addresses)
             if places is None:
                 continue
-            if wave.machine.checked:
-                access.before(wave, part, memory, places)
             offsets = np.broadcast_to(places.offsets, shape) if places.positions is None else places.offsets
             values = [places.pick(rows)]
+            if wave.machine.checked:
+                access.before(wave, part, memory, places, values)
             if wave.watching and memory.arena.holds(offsets, values):
                 continue
             memory.arena.scatter(offsets, values)

@@ -149,9 +149,9 @@ def compile_store(operands: Operands) -> Action:
         places = access.places(wave, lanes, memory, addresses)
         if places is None:
             return
-        if wave.machine.checked:
-            access.before(wave, lanes, memory, places)
         offsets, values = places.offsets, [places.pick(piece)]
+        if wave.machine.checked:
+            access.before(wave, lanes, memory, places, values)
         if places.positions is None:
             offsets = np.broadcast_to(offsets, piece.shape)
         if wave.watching and memory.arena.holds(offsets, values):
