@@ -316,3 +316,21 @@ def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
     parameters = ".param .u64 out, .param .align 4 .b8 s[16]"
     assert execute(body, out, values.tobytes(), parameters=parameters).findings == ()
     assert (out == 30).all()
+
+
+def test_who_asks_where_reserved_memory_lies_may_use_it() -> None:
+    """As groups of more than a warp do, in cooperative groups: words of system software that all of a block share."""
+    body = """
+    mov.u32 %r1, %reserved_smem_offset_1; cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2;
+    and.b32 %r2, %r0, 31; setp.eq.u32 %p1, %r2, 0; shr.u32 %r3, %r0, 5; mov.u32 %r4, 1; shl.b32 %r4, %r4, %r3;
+    @%p1 red.or.release.cta.b32 [%rd2], %r4;
+    bar.sync 0;
+    ld.shared.u32 %r5, [%r1]; st.global.u32 [%rd1], %r5;
+    """
+    assert (words(body, 96, block=96) == 7).all()
+
+
+def test_others_do_not_know_of_it() -> None:
+    (finding,) = execute("mov.u32 %r1, 0x200;\nld.shared.u32 %r2, [%r1];", np.zeros(1, np.uint32)).findings
+    assert finding.rule == "out-of-bounds"
+    assert "below the first byte" in finding.message

@@ -72,14 +72,17 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
     "lanemask_ge": lambda _: np.uint64(0xFFFFFFFF) & ~((_ONE << _LANE) - _ONE),
     "lanemask_gt": lambda _: np.uint64(0xFFFFFFFF) & ~((_ONE << (_LANE + _ONE)) - _ONE),
     "dynamic_smem_size": lambda g: _one(g.launch.shared_bytes),
-    "reserved_smem_offset_begin": lambda _: _one(0),
-    "reserved_smem_offset_end": lambda _: _one(SHARED_BASE),
-    "reserved_smem_offset_cap": lambda _: _one(SHARED_BASE),
-    "reserved_smem_offset_0": lambda _: _one(0),
-    "reserved_smem_offset_1": lambda _: _one(SHARED_BASE // 2),
     "current_graph_exec": lambda _: _one(0),
 }
 
+# Of the memory that is reserved for system software, in front of the program's: its ends, its size and two parts.
+_RESERVED = {
+    "reserved_smem_offset_begin": 0,
+    "reserved_smem_offset_end": SHARED_BASE,
+    "reserved_smem_offset_cap": SHARED_BASE,
+    "reserved_smem_offset_0": 0,
+    "reserved_smem_offset_1": SHARED_BASE // 2,
+}
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
 # Manual: "%total_smem_size": the unit that shared memory is allocated in, from a device on and before it.
 _UNITS = (80, 128, 256)
@@ -92,7 +95,7 @@ def is_special(name: str) -> bool:
     base, _, axis = name[1:].partition(".")
     if axis:
         return base in _VECTORS and (axis in _AXES or axis == _UNUSED)
-    return base in _SCALARS or base in _CLOCKS or base in _OWN or base[:3] == "env" or base[:2] == "pm"
+    return base in {*_SCALARS, *_CLOCKS, *_RESERVED, *_OWN} or base[:3] == "env" or base[:2] == "pm"
 
 
 def changes(name: str) -> bool:
@@ -134,6 +137,9 @@ class Specials:
             return _VECTORS[base](geometry, _AXES[axis])
         if base in _SCALARS:
             return _SCALARS[base](geometry)
+        if base in _RESERVED:
+            self._wave.shared.open_reserved()
+            return _one(_RESERVED[base])
         if base in _OWN:
             return _one(self._allocated() + _OWN[base])
         return _one(self._workspace().get(base, 0))  # %envreg and %pm: driver-defined, and zero without one

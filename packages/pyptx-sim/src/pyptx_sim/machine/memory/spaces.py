@@ -100,8 +100,6 @@ class SharedMemory:
 
     space = "shared"
     observed = True
-    start = SHARED_BASE
-    """The first valid address; `end` is the one behind the last."""
 
     def __init__(
         self,
@@ -113,29 +111,39 @@ class SharedMemory:
         cluster_size: int,
         allocations: Sequence[SharedVariable] = (),
     ) -> None:
-        """Serve CTA slots `cta` (one for each warp), each with valid addresses from SHARED_BASE up to `end`.
+        """Serve CTA slots `cta` (one for each warp), each with valid addresses from `start` up to `end`.
 
         `allocations` are the user's in dynamic shared memory, whose names messages say.
         """
         self._allocations = allocations
         self.arena = arena
-        self.end = end
+        self.start, self.end = SHARED_BASE, end
         self.stride = stride
         self._placements: tuple[Placement, ...] = program.shared.placements
         self._dynamic = program.shared.dynamic
         self._cluster_size = cluster_size
         self._first = (cta - cta % cluster_size)[:, None]
 
+    def open_reserved(self) -> None:
+        """Let CTAs use what is reserved for system software: zeros, as far as nothing has written it.
+
+        Manual: "%reserved_smem_offset_begin". Only who reads that register knows where it lies: cooperative groups do.
+        """
+        if self.start:
+            self.start = 0
+            ctas = np.arange(0, len(self.arena.data), self.stride, dtype=np.int64)[:, None]
+            self.arena.mark(ctas + np.arange(0, SHARED_BASE, 8, dtype=np.int64), 8)
+
     def holds(self, low: int, high: int) -> bool:
         """Tell whether the addresses lie in the shared memory of one CTA of the cluster."""
         rank = low >> RANK_SHIFT
         base = rank << RANK_SHIFT
-        return 0 <= rank < self._cluster_size and low - base >= SHARED_BASE and high - base <= self.end
+        return 0 <= rank < self._cluster_size and low - base >= self.start and high - base <= self.end
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
         """Return which accesses lie outside the shared memory of every CTA of the cluster."""
         rank, offset = addresses >> RANK_SHIFT, addresses & _OFFSET_MASK
-        return (rank < 0) | (rank >= self._cluster_size) | (offset < SHARED_BASE) | (offset + size > self.end)
+        return (rank < 0) | (rank >= self._cluster_size) | (offset < self.start) | (offset + size > self.end)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
         """Return the offsets within the arena of all CTAs."""
@@ -158,8 +166,10 @@ class SharedMemory:
             return f"{address:#x}: a generic address? cvta.to.shared makes it one of shared memory"
         if rank >= self._cluster_size:
             return f"{address:#x}: block {rank} of a cluster of {self._cluster_size}"
-        if address < 0 or offset < SHARED_BASE:
+        if address < 0 or offset < self.start:
             return f"address {address:#x} is below the first byte of shared memory ({SHARED_BASE:#x})"
+        if offset < SHARED_BASE:
+            return f"reserved shared memory +{offset}"
         if offset >= self.end:
             return f"{offset - self.end} bytes past the end of shared memory ({self.end - SHARED_BASE} bytes)"
         for place in self._placements:
