@@ -247,6 +247,13 @@ def wild(session: nox.Session) -> None:
     session.run("python", "-m", "tests.wild", *session.posargs)
 
 
+@nox.session
+def foreign(session: nox.Session) -> None:
+    """Compile kernels of Triton, CUDA C++, CuTe DSL and others without a GPU; run them under several schedules."""
+    install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5")
+    session.run("python", "-m", "tests.foreign", *session.posargs)
+
+
 # What is made ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,42 @@
+"""CUDA C++ by nvcc: a source is compiled once for each target, and a case names one of its kernels."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cases import Described
+from modules import OF_MAPS, Compiled, Parameters
+
+if TYPE_CHECKING:
+    from cases import Case
+
+SOURCES = Path(__file__).resolve().parents[1] / "sources" / "cuda"
+OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
+
+
+def compiled(case: Case, target: str) -> Compiled:
+    """Return the module of a source with one of its entries chosen."""
+    parameters = Parameters()
+    for argument in case.arguments.values():
+        if isinstance(argument, Described):
+            parameters.described(argument, OF_MAPS[argument.array.element], argument.box, "none")
+        else:
+            parameters.add(argument)
+    text, complaint = _module(case.options["source"], target)
+    if complaint:
+        raise RuntimeError(complaint)
+    return Compiled(text, case.kernel, parameters, case.block)
+
+
+@cache
+def _module(source: str, target: str) -> tuple[str, str]:
+    """Return the text of a module, or what nvcc has against its source."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "module.ptx"
+        command = ["nvcc", *OPTIONS, f"-arch={target}", str(SOURCES / source), "-o", str(output)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ("", done.stderr) if done.returncode else (output.read_text(encoding="utf-8"), "")

@@ -1,0 +1,90 @@
+"""A compiled kernel with its launch, on disk: `module.ptx` beside `launch.json` and `arrays.npz`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cases import Array, Case, Described
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+# PTX's names of the element types of tensor maps.
+OF_MAPS = {
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
+    "int32": "s32", "int8": "u8",
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Parameters:
+    """The parameters of an entry, in order, as they are written down."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    arrays: dict[str, Any] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def array(self, array: Array, **more: Any) -> None:
+        """Add a pointer to an array; the same array twice is one."""
+        name = self.names.setdefault(id(array), f"array{len(self.names)}")
+        self.arrays[f"{name}.start"] = array.start
+        row: dict[str, Any] = {"array": name, "element": array.element, **more}
+        if array.want is not None:
+            self.arrays[f"{name}.want"] = array.want
+            row |= {"wanted": True, "tolerance": array.tolerance, "ordered": array.ordered}
+        self.rows.append(row)
+
+    def described(self, argument: Described, element: str, box: tuple[int, ...], swizzle: str) -> None:
+        """Add a tensor map."""
+        described = {"dtype": element, "box": box, "swizzle": swizzle, "fill": argument.fill}
+        self.array(argument.array, map=described)
+
+    def number(self, value: float, kind: str) -> None:
+        """Add a number; `kind` is NumPy's name of its type."""
+        self.rows.append({"number": value, "kind": kind})
+
+    def scratch(self, size: int) -> None:
+        """Add a pointer to so many zeroed bytes, of which the language's launcher takes care."""
+        self.rows.append({"scratch": size})
+
+    def add(self, argument: Any) -> None:
+        """Add an array, or a number of Python as C has it: `int` and `float`, or NumPy's as it is."""
+        if isinstance(argument, Array):
+            self.array(argument)
+        elif isinstance(argument, np.generic):
+            self.number(argument.item(), argument.dtype.name)
+        else:
+            self.number(argument, "float32" if isinstance(argument, float) else "int32")
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """What a compiler made of a case."""
+
+    text: str
+    entry: str
+    parameters: Parameters
+    block: Any
+    grid: Any = None
+    cluster: Any = 0
+    shared_bytes: int = 0
+
+
+def write(folder: Path, case: Case, made: Compiled) -> None:
+    """Write what the runner reads."""
+    folder.mkdir(parents=True)
+    (folder / "module.ptx").write_text(made.text, encoding="utf-8", newline="")
+    grid, cluster = (_three(each) for each in (made.grid or case.grid, made.cluster or case.cluster or 1))
+    launch = {"entry": made.entry, "grid": grid, "block": _three(made.block or case.block), "cluster": cluster,
+              "shared_bytes": made.shared_bytes or case.shared_bytes, "arguments": made.parameters.rows}  # fmt: skip
+    np.savez(folder / "arrays.npz", **made.parameters.arrays)
+    (folder / "launch.json").write_text(json.dumps(launch, indent=1), encoding="utf-8")
+
+
+def _three(size: Any) -> list[int]:
+    given = [int(size)] if isinstance(size, int) else [int(each) for each in size]
+    return given + [1] * (3 - len(given))

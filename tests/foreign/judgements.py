@@ -1,0 +1,96 @@
+"""What is found though it is known: kernels that race by the letter of the manual, and what the simulator still lacks.
+
+Each has its reason. What is listed and no longer found is a fault of this list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .running import Fault, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What `rules` say of kernels whose `language/source/name.target` fits one of the patterns, and why that stands.
+
+    `letter`: the manual's text gives the finding reason, whatever devices do. `waits`: the simulator is to learn it.
+    """
+
+    kernels: tuple[str, ...]
+    rules: frozenset[str]
+    verdict: Literal["letter", "waits"]
+    reason: str
+
+
+def known(verdict: Literal["letter", "waits"], rules: str, kernels: str, reason: str) -> Known:
+    """Return a row; rules and patterns are given as words."""
+    return Known(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
+
+
+KNOWN = (
+    known(
+        "letter", "lane-race", "triton/rows/welford.*",
+        "Every lane of a warp stores its copy of a reduction to one word, without a predicate. Welford's combination is "
+        "not symmetric in floating point, so the copies differ in their last bits, and which of them lands is open.",
+    ),
+    known(
+        "letter", "global-race lane-race", "triton/memory/spin-lock-read-by-all.* triton/memory/locked-tile-smaller-*",
+        "Where a tensor has fewer elements than the block has threads, several threads load each element and one "
+        "stores it; Triton puts no barrier between the loads of the others, whose values nobody uses, and the store.",
+    ),
+    known(
+        "letter", "read-before-wait", "triton/maps/host-maps-roles* triton/attention/attention-roles.*",
+        "A tile of 64 rows cannot be shared between two warpgroups: both compute it, and both store it by TMA, the same "
+        "bytes at the same time.",
+    ),
+    known(
+        "letter", "shared-race", "cuda/blocks/large-tiles.*",
+        "In a group of two warps, lane 0 of the last warp acquires what the other has written, and lane 1 reads it "
+        "behind a shuffle. shfl.sync orders no memory: bar.warp.sync would.",
+    ),
+    known(
+        "letter", "mbarrier-inval", "cuda/copies/pipeline-of-a-block.* cuda/copies/pipeline-with-roles.*",
+        "The destructor of cuda::pipeline lets one lane, which match.any.sync has elected, release for its whole warp, "
+        "and the last one ends the barriers. match.sync orders no memory: bar.warp.sync would.",
+    ),
+    known(
+        "waits", "missing-proxy-fence",
+        "triton/maps/host-maps* triton/maps/*-roles.* triton/maps/map-beyond-* triton/maps/map-of-three-* "
+        "triton/maps/map-transposed.* triton/attention/attention-through-* triton/attention/attention-roles.* "
+        "cuda/copies/copied-to-a-barrier.sm_90a",
+        "mbarrier.init, a barrier of the block, and copies that arrive there, without fence.mbarrier_init or a proxy "
+        "fence between: the letter of the manual, which NVIDIA's own libraries do not follow. To be a note.",
+    ),
+    known(
+        "waits", "uninitialised-register", "triton/elements/to-e5m2.sm_80 triton/elements/rounded-to-e5m2.sm_80",
+        "A permutation of bytes reads a register that nothing has written, and takes none of its bytes.",
+    ),
+    known(
+        "waits", "uninitialised-memory", "cuda/blocks/merge-sort.* cuda/blocks/warp-merge-sort.*",
+        "CUB reads one key behind the last, and selects another one.",
+    ),
+)  # fmt: skip
+
+
+def fitting(kernel: str, fault: Fault) -> Known | None:
+    """Return the row that lists what was found of a kernel."""
+    rows = (row for row in KNOWN if fault.kind in row.rules and any(fnmatch(kernel, each) for each in row.kernels))
+    return next(rows, None)
+
+
+def unlisted(kernel: str, outcome: Outcome) -> list[Fault]:
+    """Return the faults of a kernel that no row lists."""
+    return [fault for fault in outcome.faults if fitting(kernel, fault) is None]
+
+
+def stale(outcomes: Mapping[str, Outcome]) -> list[Known]:
+    """Return the rows of which nothing was found, of those that are about kernels that have run."""
+    found = [fitting(kernel, fault) for kernel, outcome in outcomes.items() for fault in outcome.faults]
+    about = (row for row in KNOWN if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
+    return [row for row in about if row not in found]

@@ -1,0 +1,86 @@
+"""The languages of the kernels, where their compilers are, and how a source is compiled: once, until something changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / "corpus" / "requirements"
+
+sys.path.insert(0, str(ROOT / "corpus"))  # whose compilers these are: an environment is made once for both
+from environments import made  # noqa: E402 # see above
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language: `requirement` names the compiler's package, `environment` the file that pins all that it needs.
+
+    `own_python`: sources are imported by the environment's Python; otherwise its programs are only called.
+    """
+
+    name: str
+    title: str
+    environment: str
+    requirement: str
+    own_python: bool = True
+
+    @property
+    def version(self) -> str:
+        """The compiler's version, as pinned."""
+        lines = (REQUIREMENTS / f"{self.environment}.txt").read_text(encoding="utf-8").split()
+        return next(line.partition("==")[2] for line in lines if line.startswith(f"{self.requirement}=="))
+
+    @property
+    def sources(self) -> list[Path]:
+        """Its files of kernels."""
+        return sorted((SOURCES / self.name).glob("*.py"))
+
+
+LANGUAGES = (
+    Language("triton", "Triton", "triton", "triton"),
+    Language("gluon", "Gluon", "triton", "triton"),
+    Language("cuda", "CUDA C++", "nvcc-13.5", "nvidia-cuda-nvcc", own_python=False),
+    Language("numba", "Numba", "numba", "numba-cuda"),
+    Language("cutedsl", "CuTe DSL", "cutedsl", "nvidia-cutlass-dsl"),
+    Language("tilelang", "TileLang", "tilelang", "tilelang"),
+)
+
+
+def compiled(language: Language, environments: Path, cache: Path) -> list[Path]:
+    """Compile what has changed of a language's sources; return the folders of all its kernels.
+
+    Raises RuntimeError where a source cannot even be imported.
+    """
+    into = cache / language.name
+    key, stamp = _key(language), into / "key"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
+        shutil.rmtree(into, ignore_errors=True)
+        for source in language.sources:
+            _compile(language, source, made(environments, language.environment), into / source.stem)
+        stamp.write_text(key, encoding="utf-8")
+    return sorted(path for path in into.glob("*/*") if path.is_dir())
+
+
+def _key(language: Language) -> str:
+    files = (REQUIREMENTS / f"{language.environment}.txt", *COMPILING.glob("*.py"), *(SOURCES / language.name).iterdir())
+    texts = (path.read_bytes() for path in sorted(files) if path.is_file())
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def _compile(language: Language, source: Path, environment: Path, into: Path) -> None:
+    into.mkdir(parents=True)
+    python = str(environment / "bin" / "python") if language.own_python else sys.executable
+    programs = [str(path.parent) for path in environment.glob("lib/python3*/site-packages/nvidia/cu13/bin/nvcc")]
+    variables = os.environ | {"PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
+    variables.pop("PYTHONPATH", None)
+    command = [python, str(COMPILING / "emit.py"), language.name, str(source), str(into)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{source.relative_to(ROOT)} cannot be compiled:\n{done.stderr[-2000:]}")

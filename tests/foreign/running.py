@@ -1,0 +1,125 @@
+"""A kernel that another compiler made, on the simulator: is what it writes right, and does no rule accuse it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes  # noqa: F401 - NumPy learns its types by their names
+import numpy as np
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped, run
+from pyptx_sim.extension import rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyptx_sim.arguments import Value
+    from pyptx_sim.operation import Array
+
+# Every seed with work that completes as soon as it may, and as late as it may.
+SCHEDULES = tuple({"seed": seed, "late": late} for seed in range(4) for late in (False, True))
+ACCUSATIONS = ("error", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a kernel: a rule's name, `wrong`, `refused` or that of an exception; the first message of it.
+
+    `schedules`: how many of them met it.
+    """
+
+    kind: str
+    message: str
+    schedules: int = 1
+
+    @property
+    def of_a_rule(self) -> bool:
+        """Whether a rule accuses the kernel, which may be right all the same."""
+        return self.kind in rules()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one kernel under every schedule."""
+
+    faults: tuple[Fault, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is right, and no rule accuses it."""
+        return not self.faults
+
+    @property
+    def right(self) -> bool:
+        """Whether it ran, and all that it writes is as it should be."""
+        return all(fault.of_a_rule for fault in self.faults)
+
+
+def judge(folder: Path) -> Outcome:
+    """Run a compiled kernel under every schedule."""
+    refused = folder / "refused.txt"
+    if refused.exists():
+        return Outcome((Fault("refused", refused.read_text(encoding="utf-8"), len(SCHEDULES)),))
+    started, faults = time.perf_counter(), dict[str, Fault]()
+    launch = json.loads((folder / "launch.json").read_text(encoding="utf-8"))
+    with np.load(folder / "arrays.npz") as stored:
+        arrays = dict(stored)
+    text = (folder / "module.ptx").read_text(encoding="utf-8")
+    for schedule in SCHEDULES:
+        met = {fault.kind: fault for fault in reversed(_faults(text, launch, arrays, schedule))}
+        for kind, fault in met.items():
+            known = faults.get(kind)
+            faults[kind] = replace(known, schedules=known.schedules + 1) if known else fault
+    return Outcome(tuple(faults.values()), time.perf_counter() - started)
+
+
+def _faults(text: str, launch: dict[str, Any], arrays: dict[str, Array], schedule: dict[str, Any]) -> list[Fault]:
+    placed: dict[str, Array] = {}
+    arguments = [_argument(row, arrays, placed) for row in launch["arguments"]]
+    shape = {name: launch[name] for name in ("entry", "grid", "block", "cluster", "shared_bytes")}
+    try:
+        result = run(text, args=arguments, **shape, **schedule)
+    except Exception as error:  # noqa: BLE001 - a kernel that cannot be run is what is reported
+        return [Fault(type(error).__name__, str(error))]
+    found = [Fault(each.rule, each.message) for each in result.findings if each.severity in ACCUSATIONS]
+    for row in launch["arguments"]:
+        if row.get("wanted"):
+            away = distance(placed[row["array"]], arrays[f"{row['array']}.want"], ordered=row["ordered"])
+            if away > row["tolerance"]:
+                found.append(Fault("wrong", f"an array of {row['element']} is {away:.2g} away"))
+    return found
+
+
+def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Value:
+    if "number" in row:
+        number = np.dtype(row["kind"]).type(row["number"])
+        return number.item()
+    if "scratch" in row:
+        return np.zeros(row["scratch"], np.uint8)
+    name = row["array"]
+    if name not in placed:
+        placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(row["element"])
+    array = placed[name]
+    return Mapped(array, _map(row["map"], array)) if "map" in row else array
+
+
+def _map(row: dict[str, Any], array: Array) -> TensorMap:
+    box = tuple(row["box"])
+    shape, strides = tuple(row.get("shape", array.shape)), tuple(row.get("strides", array.strides))
+    return TensorMap(row["dtype"], shape, strides, box, (1,) * len(box), row["swizzle"], fill=row["fill"])
+
+
+def distance(got: Array, want: Array, *, ordered: bool = True) -> float:
+    """Return how far an array is from what is wanted, relative to the largest magnitude that is wanted, or to 1."""
+    have, wanted = got.astype(np.float64).reshape(-1), want.astype(np.float64).reshape(-1)
+    if not ordered:
+        have, wanted = np.sort(have), np.sort(wanted)
+    if not np.isfinite(have).all():
+        return math.inf
+    return float(np.abs(have - wanted).max() / max(1.0, np.abs(wanted).max()))

@@ -1,0 +1,218 @@
+"""Tensor maps: those that the host makes, those that kernels make, and warps with roles around them."""
+
+import numpy as np
+import triton
+import triton.language as tl
+from cases import HOPPER, Case, Described, double, eighths, given, made, whole
+
+
+@triton.jit
+def made_here(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=ROLES):
+        total = tl.dot(left.load([row, k]), right.load([k, column]), total)
+    out.store([row, column], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def made_by_host(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
+    """B has K contiguous."""
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=ROLES):
+        total = tl.dot(a.load([row, k]), b.load([column, k]).T, total)
+    c.store([row, column], total.to(c.dtype))
+
+
+@triton.jit
+def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
+    """Tile after tile, with what is loaded for the next one under way."""
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    wide = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), wide * tl.cdiv(M, BM), tl.num_programs(0), warp_specialize=ROLES):
+        row, column = tile // wide * BM, tile % wide * BN
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(left.load([row, k]), right.load([column, k]).T, total)
+        out.store([row, column], total.to(tl.float16))
+
+
+@triton.jit
+def copied(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Tiles that reach over the edges: zeros come in, and nothing goes out."""
+    into = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    frm = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    at = [tl.program_id(0) * BM, tl.program_id(1) * BN]
+    into.store(at, frm.load(at) + 1)
+
+
+@triton.jit
+def turned(x, out, B: tl.constexpr):
+    out.store([tl.program_id(1) * B, tl.program_id(0) * B], x.load([tl.program_id(0) * B, tl.program_id(1) * B]).T)
+
+
+@triton.jit
+def filled(x, out, B: tl.constexpr):
+    """What lies beyond the tensor is zero."""
+    v = x.load([tl.program_id(0) * B - 4, 8])
+    tl.store(out + tl.program_id(0) * B * B + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :], v)
+
+
+@triton.jit
+def cubes(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    out.store([tl.program_id(0), 0, 0], x.load([tl.program_id(0), 0, 0]) * 2)
+
+
+@triton.jit
+def added(x, out, B: tl.constexpr):
+    """Reductions by TMA: blocks add into one tile."""
+    into = tl.make_tensor_descriptor(out, [B, B], [B, 1], [B, B])
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    into.atomic_add([0, 0], tl.load(x + tl.program_id(0) * B * B + at))
+
+
+@triton.jit
+def softmax_of_tiles(x, out, N, BM: tl.constexpr, BN: tl.constexpr):
+    frm = tl.make_tensor_descriptor(x, [BM * tl.num_programs(0), N], [N, 1], [BM, BN])
+    v = frm.load([tl.program_id(0) * BM, 0])
+    v = tl.where(tl.arange(0, BN)[None, :] < N, v, -float("inf"))
+    e = tl.exp(v - tl.max(v, 1)[:, None])
+    tl.make_tensor_descriptor(out, [BM * tl.num_programs(0), N], [N, 1], [BM, BN]).store(
+        [tl.program_id(0) * BM, 0], e / tl.sum(e, 1)[:, None]
+    )
+
+
+def here(name, element, out, shape, tile, roles=False, options=(), kernel=made_here, turn=False, grid=None):
+    (m, n, k), (bm, bn, bk) = shape, tile
+    a, b = eighths(m, k), eighths(*((n, k) if turn else (k, n)))
+    want = double(a) @ double(b.T if turn else b)
+    arguments = {"a": given(a, element), "b": given(b, element), "c": made(want, out), "M": m, "N": n, "K": k}
+    return Case(
+        name,
+        kernel,
+        arguments,
+        grid or (m // bm, n // bn),
+        constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
+        options={"num_warps": 4} | dict(options),
+        targets=HOPPER,
+    )
+
+
+# Triton 3.9 cannot share the rows of a host's map among warpgroups: with 64 of them both compute the same tile.
+def by_host(name, element, out, shape, tile, roles=False, options=(), factors=eighths):
+    (m, n, k), (bm, bn, bk) = shape, tile
+    a, b = factors(m, k), factors(n, k)
+    c = made(double(a) @ double(b).T, out)
+    maps = {
+        "a": Described(given(a, element), (bm, bk)),
+        "b": Described(given(b, element), (bn, bk)),
+        "c": Described(c, (bm, bn)),
+    }
+    return Case(
+        name,
+        made_by_host,
+        maps | {"K": k},
+        (m // bm, n // bn),
+        constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
+        options={"num_warps": 4} | dict(options),
+        targets=HOPPER,
+    )
+
+
+X, T = eighths(50, 72), eighths(64, 128)
+F = eighths(40, 40)
+EDGES = np.pad(F, ((4, 24), (0, 24)))[:64, 8:40].reshape(2, 32, 32)
+CUBE, ADDED = eighths(3, 8, 16), eighths(4, 32, 32)
+S = eighths(32, 48)
+E = np.exp(double(S) - S.max(1, keepdims=True))
+I = whole(50, 72)
+
+CASES = [
+    here("device-maps", "float16", "float16", (128, 128, 128), (64, 64, 64)),
+    here("device-maps-bfloat16", "bfloat16", "bfloat16", (128, 64, 128), (64, 64, 64), options={"num_stages": 4}),
+    here("device-maps-eight-warps", "float16", "float16", (128, 128, 64), (128, 64, 32), options={"num_warps": 8}),
+    here("device-maps-single", "float32", "float32", (64, 64, 64), (64, 32, 32)),
+    here("device-maps-narrow", "float16", "float16", (64, 32, 64), (64, 16, 32)),
+    here("device-maps-roles", "float16", "float16", (128, 128, 192), (128, 64, 64), True, {"num_stages": 3}),
+    by_host("host-maps", "float16", "float16", (128, 128, 128), (64, 64, 64)),
+    by_host("host-maps-wide", "float16", "float16", (128, 256, 64), (128, 256, 64), options={"num_warps": 8}),
+    by_host("host-maps-e4m3", "float8_e4m3fn", "float16", (64, 64, 256), (64, 64, 128)),
+    by_host("host-maps-tf32", "float32", "float32", (64, 64, 64), (64, 64, 32)),
+    by_host("host-maps-roles", "float16", "float16", (128, 128, 256), (64, 128, 64), True, {"num_stages": 2}),
+    by_host("host-maps-roles-bfloat16", "bfloat16", "float32", (64, 64, 192), (64, 64, 64), True, {"num_stages": 3}),
+    here("persistent", "float16", "float16", (128, 192, 128), (64, 64, 64), kernel=persistent, turn=True, grid=4),
+    here(
+        "persistent-roles",
+        "float16",
+        "float16",
+        (256, 128, 128),
+        (128, 64, 64),
+        True,
+        {"num_stages": 2},
+        persistent,
+        True,
+        2,
+    ),
+    Case(
+        "map-of-odd-sizes",
+        copied,
+        {"x": given(X), "out": made(double(X) + 1, "float32"), "M": 50, "N": 72},
+        (2, 3),
+        constants={"BM": 32, "BN": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "map-of-integers",
+        copied,
+        {"x": given(I), "out": made(I + 1, "int32"), "M": 50, "N": 72},
+        (2, 3),
+        constants={"BM": 32, "BN": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "map-transposed",
+        turned,
+        {"x": Described(given(T, "float16"), (32, 32)), "out": Described(made(T.T, "float16"), (32, 32))},
+        (2, 4),
+        constants={"B": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "map-beyond-the-tensor",
+        filled,
+        {"x": Described(given(F), (32, 32)), "out": made(double(EDGES), "float32")},
+        2,
+        constants={"B": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "map-of-three-dimensions",
+        cubes,
+        {"x": Described(given(CUBE), (1, 8, 16)), "out": Described(made(double(CUBE) * 2, "float32"), (1, 8, 16))},
+        3,
+        constants={"A": 1, "B": 8, "C": 16},
+        targets=HOPPER,
+    ),
+    Case(
+        "map-reductions",
+        added,
+        {"x": given(ADDED), "out": made(double(ADDED).sum(0), "float32")},
+        4,
+        constants={"B": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "softmax-of-tiles",
+        softmax_of_tiles,
+        {"x": given(S), "out": made(E / E.sum(1, keepdims=True), "float32"), "N": 48},
+        2,
+        constants={"BM": 16, "BN": 64},
+        targets=HOPPER,
+    ),
+]
