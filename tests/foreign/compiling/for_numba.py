@@ -1,0 +1,41 @@
+"""Numba: a function of Python, compiled for a signature. An array becomes seven parameters and more."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from cases import Array
+from modules import Compiled, Parameters
+from numba import cuda
+
+if TYPE_CHECKING:
+    from cases import Case
+
+
+def compiled(case: Case, target: str) -> Compiled:
+    """Compile with the signature and the options that a case names."""
+    warnings.simplefilter("ignore")
+    options = dict(case.options)
+    digits = target.removeprefix("sm_").rstrip("a")
+    capability = (int(digits[:-1]), int(digits[-1]), *(["a"] if target.endswith("a") else []))
+    text, _ = cuda.compile_ptx(case.kernel, options.pop("signature"), cc=capability, **options)
+    parameters = Parameters()
+    for argument in case.arguments.values():
+        if isinstance(argument, Array):
+            _array(parameters, argument)
+        else:
+            parameters.add(argument)
+    entry = text.split(".visible .entry ")[1].split("(")[0].strip()
+    return Compiled(text, entry, parameters, case.block)
+
+
+def _array(parameters: Parameters, argument: Array) -> None:
+    """Add an array as Numba's launcher does: owner, parent, counts, data, shape and strides."""
+    values = argument.start.astype(np.dtype(argument.element))
+    for number in (0, 0, values.size, values.itemsize):
+        parameters.number(number, "int64")
+    parameters.array(argument)
+    for number in (*values.shape, *values.strides):
+        parameters.number(number, "int64")
