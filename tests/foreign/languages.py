@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / "corpus" / "requirements"
 
+TARGETS = ("sm_80", "sm_90a")
+
 sys.path.insert(0, str(ROOT / "corpus"))  # whose compilers these are: an environment is made once for both
 from environments import made  # noqa: E402 # see above
 
@@ -80,7 +82,8 @@ def _compile(language: Language, source: Path, environment: Path, into: Path) ->
     programs = [str(path.parent) for path in environment.glob("lib/python3*/site-packages/nvidia/cu13/bin/nvcc")]
     variables = os.environ | {"PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
     variables.pop("PYTHONPATH", None)
-    command = [python, str(COMPILING / "emit.py"), language.name, str(source), str(into)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{source.relative_to(ROOT)} cannot be compiled:\n{done.stderr[-2000:]}")
+    for target in TARGETS:
+        command = [python, str(COMPILING / "emit.py"), language.name, str(source), target, str(into)]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{source.relative_to(ROOT)} cannot be compiled:\n{done.stderr[-2000:]}")

@@ -100,13 +100,17 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
     if "number" in row:
         number = np.dtype(row["kind"]).type(row["number"])
         return number.item()
+    if "bytes" in row:
+        return bytes.fromhex(row["bytes"])
     if "scratch" in row:
         return np.zeros(row["scratch"], np.uint8)
     name = row["array"]
     if name not in placed:
         placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(row["element"])
     array = placed[name]
-    return Mapped(array, _map(row["map"], array)) if "map" in row else array
+    if "map" in row:
+        return Mapped(array, _map(row["map"], array))
+    return (array,) if row.get("structure") else array
 
 
 def _map(row: dict[str, Any], array: Array) -> TensorMap:

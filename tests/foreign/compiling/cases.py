@@ -5,13 +5,16 @@ Sources import this where their compilers are installed: it needs NumPy alone.
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,6 +48,7 @@ class Described:
 
     array: Array
     box: tuple[int, ...]
+    swizzle: str = "none"
     fill: str = "zeros"
 
 
@@ -85,6 +89,17 @@ class Case:
     constants: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = BOTH
+
+
+def corpus(path: str) -> ModuleType:
+    """Return a source of the corpus, whose kernels are run here too."""
+    source = Path(__file__).resolve().parents[3] / "corpus" / "sources" / path
+    specification = importlib.util.spec_from_file_location(f"corpus_{source.stem}", source)
+    assert specification is not None  # noqa: S101 # for what is a file
+    assert specification.loader is not None  # noqa: S101 # the same
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
 
 
 # --- inputs -----------------------------------------------------------------------------------------

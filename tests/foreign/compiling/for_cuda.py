@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases import Described
-from modules import OF_MAPS, Compiled, Parameters
+from modules import Compiled, Parameters
 
 if TYPE_CHECKING:
     from cases import Case
@@ -22,10 +21,7 @@ def compiled(case: Case, target: str) -> Compiled:
     """Return the module of a source with one of its entries chosen."""
     parameters = Parameters()
     for argument in case.arguments.values():
-        if isinstance(argument, Described):
-            parameters.described(argument, OF_MAPS[argument.array.element], argument.box, "none")
-        else:
-            parameters.add(argument)
+        parameters.add(argument)
     text, complaint = _module(case.options["source"], target)
     if complaint:
         raise RuntimeError(complaint)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from dataclasses import replace
 from typing import Any
 
 import triton
 from cases import Array, Case, Described
-from modules import OF_MAPS, Compiled, Parameters
+from modules import Compiled, Parameters
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
@@ -82,8 +83,8 @@ def _divisible(argument: Any) -> bool:
 
 def _described(parameters: Parameters, argument: Described, known: dict[str, Any]) -> None:
     """Add a tensor map, then the sizes and the strides of the tensor, as the launcher lays them out."""
-    box, shape = tuple(known["block_size"]), argument.array.start.shape
-    parameters.described(argument, OF_MAPS[argument.array.element], box, SWIZZLES[known["swizzle"]])
+    shape = argument.array.start.shape
+    parameters.described(replace(argument, box=tuple(known["block_size"]), swizzle=SWIZZLES[known["swizzle"]]))
     for size in shape:
         parameters.number(size, "int32")
     for axis in range(len(shape)):

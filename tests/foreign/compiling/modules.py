@@ -38,10 +38,17 @@ class Parameters:
             row |= {"wanted": True, "tolerance": array.tolerance, "ordered": array.ordered}
         self.rows.append(row)
 
-    def described(self, argument: Described, element: str, box: tuple[int, ...], swizzle: str) -> None:
+    def described(self, argument: Described) -> None:
         """Add a tensor map."""
-        described = {"dtype": element, "box": box, "swizzle": swizzle, "fill": argument.fill}
-        self.array(argument.array, map=described)
+        described = {"dtype": OF_MAPS[argument.array.element], "box": argument.box, "swizzle": argument.swizzle}
+        self.array(argument.array, map=described | {"fill": argument.fill})
+
+    def structure(self, argument: Array | bytes) -> None:
+        """Add a structure: of a pointer to an array, or of these bytes."""
+        if isinstance(argument, Array):
+            self.array(argument, structure=True)
+        else:
+            self.rows.append({"bytes": argument.hex()})
 
     def number(self, value: float, kind: str) -> None:
         """Add a number; `kind` is NumPy's name of its type."""
@@ -52,9 +59,11 @@ class Parameters:
         self.rows.append({"scratch": size})
 
     def add(self, argument: Any) -> None:
-        """Add an array, or a number of Python as C has it: `int` and `float`, or NumPy's as it is."""
+        """Add an array, a tensor map, or a number of Python as C has it: `int` and `float`, or NumPy's as it is."""
         if isinstance(argument, Array):
             self.array(argument)
+        elif isinstance(argument, Described):
+            self.described(argument)
         elif isinstance(argument, np.generic):
             self.number(argument.item(), argument.dtype.name)
         else:

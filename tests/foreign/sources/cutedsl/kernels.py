@@ -1,0 +1,78 @@
+"""Kernels of the corpus in CuTe DSL, for sizes that are known: layouts, reductions, products by mma and wgmma."""
+
+import cutlass
+import numpy as np
+from cases import BOTH, HOPPER, Case, Described, corpus, double, eighths, given, made, normal
+from cutlass import cute
+from cutlass.cute.runtime import make_fake_compact_tensor
+
+products, vectors = corpus("cutedsl/products.py"), corpus("cutedsl/vectors.py")
+HALF, SINGLE = cutlass.Float16, cutlass.Float32
+
+
+@cute.kernel
+def scale_kernel(x: cute.Tensor, y: cute.Tensor):
+    i = cute.arch.block_idx()[0] * 128 + cute.arch.thread_idx()[0]
+    if i < cute.size(y):
+        y[i] = x[i] * 2.0 + 1.0
+
+
+@cute.jit
+def scale(x: cute.Tensor, y: cute.Tensor):
+    scale_kernel(x, y).launch(grid=[cute.ceil_div(cute.size(y), 128), 1, 1], block=[128, 1, 1])
+
+
+@cute.kernel
+def transpose_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, block = cute.arch.thread_idx()[0], cute.arch.block_idx()
+    tile = cutlass.utils.SmemAllocator().allocate_tensor(SINGLE, cute.make_layout((32, 32), stride=(33, 1)), 16)
+    ours, theirs = cute.local_tile(x, (32, 32), (block[0], block[1])), cute.local_tile(y, (32, 32), (block[1], block[0]))
+    row, column = thread // 32, thread % 32
+    for i in cutlass.range_constexpr(0, 32, 4):
+        tile[row + i, column] = ours[row + i, column]
+    cute.arch.sync_threads()
+    for i in cutlass.range_constexpr(0, 32, 4):
+        theirs[row + i, column] = tile[column, row + i]
+
+
+@cute.jit
+def transpose(x: cute.Tensor, y: cute.Tensor):
+    transpose_kernel(x, y).launch(grid=[x.shape[0] // 32, x.shape[1] // 32, 1], block=[128, 1, 1])
+
+
+def fake(element, *shape):
+    order = tuple(reversed(range(len(shape))))
+    return make_fake_compact_tensor(element, shape, stride_order=order, assumed_align=16)
+
+
+def case(name, function, arguments, stand_ins, grid, block=128, targets=BOTH, shared_bytes=0):
+    return Case(name, lambda: (function(), stand_ins), dict(enumerate(arguments)), grid, block, shared_bytes=shared_bytes,
+                targets=targets)
+
+
+X, P, R, T = normal(1000), normal(64, 128), np.abs(normal(2, 16384)) / 8192, normal(64, 96)
+A, B = eighths(128, 64), eighths(256, 64)
+WA, WB = eighths(128, 128), eighths(128, 128)
+SUM = double(R).sum(1)
+
+
+def mapped(array, rows):
+    return Described(given(array, "float16"), (rows, 64), "128B")
+
+
+CASES = [
+    case("scale", lambda: scale, [given(X), made(double(X) * 2 + 1, "float32")], [fake(SINGLE, 1000)] * 2, 8),
+    case("polynomial", lambda: vectors.polynomial, [given(P), made(double(P) ** 2 + P, "float32")], [fake(SINGLE, 64, 128)] * 2, 8),
+    case("totals", lambda: vectors.totals, [given(R), made(np.exp(SUM) + 1 / np.sqrt(SUM), "float32")],
+         [fake(SINGLE, 2, 16384), fake(SINGLE, 2)], 2, 256, shared_bytes=64),
+    case("transpose", lambda: transpose, [given(T), made(T.T, "float32")], [fake(SINGLE, 64, 96), fake(SINGLE, 96, 64)], (2, 3),
+         shared_bytes=32 * 33 * 4),
+    case("ampere-product", products.ampere, [given(A, "float16"), given(B, "float16"), made(double(A) @ double(B).T, "float16")],
+         [fake(HALF, 128, 64), fake(HALF, 256, 64), fake(HALF, 128, 256)], (1, 2), shared_bytes=2 * 128 * 40 * 2),
+    case("warpgroup-product", lambda: products.warpgroups(64, 128), [bytes(1), mapped(WA, 64), mapped(WB, 128),
+         made(double(WA) @ double(WB).T, "float16")], [fake(HALF, 128, 128)] * 3, (2, 1), targets=HOPPER,
+         shared_bytes=3 * (64 + 128) * 128 + 2048),
+    case("product-of-two-warpgroups", lambda: products.warpgroups(128, 128), [bytes(1), mapped(WA, 64), mapped(WB, 128),
+         made(double(WA) @ double(WB).T, "float16")], [fake(HALF, 128, 128)] * 3, (1, 1), 256, targets=HOPPER,
+         shared_bytes=3 * 256 * 128 + 2048),
+]
