@@ -1,0 +1,108 @@
+"""Kernels in TileLang: those of the corpus in small sizes, and some more."""
+
+import numpy as np
+import tilelang.language as T
+from cases import Case, corpus, double, eighths, given, made, normal, whole
+
+products, rows = corpus("tilelang/products.py"), corpus("tilelang/rows.py")
+
+
+def attention(length, width, keys=32):
+    """Softmax of Q · K, in steps along K, times V."""
+    element, scale = "float16", 1.4426950408889634 / width**0.5
+
+    @T.prim_func
+    def kernel(
+        q: T.Tensor((length, width), element), k: T.Tensor((length, width), element),
+        v: T.Tensor((length, width), element), out: T.Tensor((length, width), element),
+    ):
+        with T.Kernel(length // 64, threads=128) as x:
+            mine, key = T.alloc_shared((64, width), element), T.alloc_shared((keys, width), element)
+            value = T.alloc_shared((keys, width), element)
+            scores, weights = T.alloc_fragment((64, keys), "float32"), T.alloc_fragment((64, keys), element)
+            total = T.alloc_fragment((64, width), "float32")
+            largest, before = T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
+            sums, length_of = T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
+            T.copy(q[x * 64, 0], mine)
+            T.clear(total)
+            T.clear(length_of)
+            T.fill(largest, -T.infinity("float32"))
+            for step in T.Pipelined(length // keys, num_stages=2):
+                T.copy(k[step * keys, 0], key)
+                T.clear(scores)
+                T.gemm(mine, key, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+                T.copy(v[step * keys, 0], value)
+                T.copy(largest, before)
+                T.reduce_max(scores, largest, dim=1, clear=False)
+                for i, j in T.Parallel(64, keys):
+                    scores[i, j] = T.exp2((scores[i, j] - largest[i]) * scale)
+                T.reduce_sum(scores, sums, dim=1)
+                for i in T.Parallel(64):
+                    before[i] = T.exp2((before[i] - largest[i]) * scale)
+                    length_of[i] = length_of[i] * before[i] + sums[i]
+                T.copy(scores, weights)
+                for i, j in T.Parallel(64, width):
+                    total[i, j] *= before[i]
+                T.gemm(weights, value, total, policy=T.GemmWarpPolicy.FullRow)
+            for i, j in T.Parallel(64, width):
+                total[i, j] /= length_of[i]
+            T.copy(total, out[x * 64, 0])
+
+    return kernel
+
+
+def transpose(height, width):
+    @T.prim_func
+    def kernel(x: T.Tensor((height, width), "float32"), y: T.Tensor((width, height), "float32")):
+        with T.Kernel(width // 32, height // 32, threads=128) as (i, j):
+            tile = T.alloc_shared((32, 32), "float32")
+            T.copy(x[j * 32, i * 32], tile)
+            for a, b in T.Parallel(32, 32):
+                y[i * 32 + a, j * 32 + b] = tile[b, a]
+
+    return kernel
+
+
+def attended(q, k, v):
+    s = double(q) @ double(k).T / q.shape[1] ** 0.5
+    p = np.exp(s - s.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True) @ double(v)
+
+
+def case(name, kernel, **arguments):
+    return Case(name, kernel, arguments)
+
+
+def product(name, shape, element, total, step, stages, threads=128, turned=True, factors=eighths):
+    m, n, k = shape
+    a, b = factors(m, k), factors(*((n, k) if turned else (k, n)))
+    want = double(a) @ double(b.T if turned else b)
+    kernel = lambda: products.product(m, n, k, element, total, step, stages, threads, turned=turned)
+    return case(name, kernel, a=given(a, element), b=given(b, element),
+                c=made(want.astype(np.int32) if total == "int32" else want, total))
+
+
+def small(*shape):
+    return whole(*shape, low=-20, high=20, dtype="int8")
+
+
+A, B, S, N = normal(2048), normal(2048), normal(4, 256), normal(3, 256).astype(np.float16).astype(np.float32)
+TABLE, NUMBERS, X = eighths(16, 128), whole(12, high=16), normal(64, 96)
+Q, K, V = (normal(128, 64).astype(np.float16).astype(np.float32) for _ in range(3))
+E = np.exp(double(S) - S.max(1, keepdims=True))
+
+CASES = [
+    case("elements", lambda: rows.elements(2048), a=given(A), b=given(B), c=made(np.exp(double(A)) + 2 * double(B), "float32")),
+    case("softmax", lambda: rows.softmax(4, 256), x=given(S), y=made(E / E.sum(1, keepdims=True), "float32")),
+    case("rms-norm", lambda: rows.rms_norm(3, 256), x=given(N, "float16"),
+         y=made(double(N) / np.sqrt((double(N) ** 2).mean(1, keepdims=True) + 1e-6), "float16")),
+    case("rows-added-by-atomics", lambda: rows.gathered(12, 16, 128), table=given(TABLE), numbers=given(NUMBERS),
+         sums=made(double(TABLE[NUMBERS]).sum(0), "float32")),
+    case("transpose", lambda: transpose(64, 96), x=given(X), y=made(X.T, "float32")),
+    product("product-half", (128, 128, 96), "float16", "float32", 32, 3, turned=False),
+    product("product-bfloat16", (128, 256, 128), "bfloat16", "float32", 64, 2, 256),
+    product("product-int8", (128, 128, 128), "int8", "int32", 64, 2, factors=small),
+    product("product-tf32", (128, 128, 64), "float32", "float32", 32, 2),
+    case("attention", lambda: attention(128, 64), q=given(Q, "float16"), k=given(K, "float16"), v=given(V, "float16"),
+         out=made(attended(Q, K, V), "float16", tolerance=4e-3)),
+]
