@@ -71,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for row in old:
         say(f"listed, and not found: {', '.join(row.kernels)}: {', '.join(sorted(row.rules))}")
     clean = sum(outcome.clean for outcome in outcomes.values())
-    say(f"{len(outcomes)} modules: {clean} clean, {len(outcomes) - clean - len(strange)} known, {len(strange)} at fault")
+    known = len(outcomes) - clean - len(strange)
+    say(f"{len(outcomes)} modules: {clean} clean, {known} known, {len(strange)} at fault")
     if len(chosen) == len(LANGUAGES) and not options.only:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 1 if strange or old or not outcomes else 0

@@ -35,47 +35,69 @@ def known(verdict: Literal["letter", "waits"], rules: str, kernels: str, reason:
 
 KNOWN = (
     known(
-        "letter", "lane-race", "triton/rows/welford.*",
-        "Every lane of a warp stores its copy of a reduction to one word, without a predicate. Welford's combination is "
-        "not symmetric in floating point, so the copies differ in their last bits, and which of them lands is open.",
+        "letter",
+        "lane-race",
+        "triton/rows/welford.*",
+        "Every lane of a warp stores its copy of a reduction to one word, without a predicate. Welford's combination "
+        "is not symmetric in floating point: the copies differ in their last bits, and which of them lands is open.",
     ),
     known(
-        "letter", "global-race lane-race", "triton/memory/spin-lock-read-by-all.* triton/memory/locked-tile-smaller-*",
+        "letter",
+        "global-race lane-race",
+        "triton/memory/spin-lock-read-by-all.* triton/memory/locked-tile-smaller-*",
         "Where a tensor has fewer elements than the block has threads, several threads load each element and one "
-        "stores it; Triton puts no barrier between the loads of the others, whose values nobody uses, and the store.",
+        "stores it. Triton puts no barrier between the loads of the others, whose values nobody uses, and the store.",
     ),
     known(
-        "letter", "read-before-wait", "triton/maps/host-maps-roles* triton/attention/attention-roles.*",
-        "A tile of 64 rows cannot be shared between two warpgroups: both compute it, and both store it by TMA, the same "
-        "bytes at the same time.",
+        "letter",
+        "read-before-wait",
+        "triton/maps/host-maps-roles* triton/attention/attention-roles.*",
+        "A tile of 64 rows cannot be shared between two warpgroups: both compute it, and both store it by TMA, the "
+        "same bytes at the same time.",
     ),
     known(
-        "letter", "shared-race", "cuda/blocks/large-tiles.*",
+        "letter",
+        "shared-race",
+        "cuda/blocks/large-tiles.*",
         "In a group of two warps, lane 0 of the last warp acquires what the other has written, and lane 1 reads it "
-        "behind a shuffle. shfl.sync orders no memory: bar.warp.sync would.",
+        "behind a shuffle. `shfl.sync` orders no memory; `bar.warp.sync` would.",
     ),
     known(
-        "letter", "mbarrier-inval", "cuda/copies/pipeline-of-a-block.* cuda/copies/pipeline-with-roles.*",
-        "The destructor of cuda::pipeline lets one lane, which match.any.sync has elected, release for its whole warp, "
-        "and the last one ends the barriers. match.sync orders no memory: bar.warp.sync would.",
+        "letter",
+        "mbarrier-inval",
+        "cuda/copies/pipeline-of-a-block.* cuda/copies/pipeline-with-roles.*",
+        "The destructor of `cuda::pipeline` lets one lane, which `match.any.sync` has elected, release for its whole "
+        "warp, and the last one ends the barriers. `match.sync` orders no memory; `bar.warp.sync` would.",
     ),
     known(
-        "waits", "missing-proxy-fence",
+        "waits",
+        "missing-proxy-fence",
         "triton/maps/host-maps* triton/maps/*-roles.* triton/maps/map-beyond-* triton/maps/map-of-three-* "
         "triton/maps/map-transposed.* triton/attention/attention-through-* triton/attention/attention-roles.* "
-        "cuda/copies/copied-to-a-barrier.sm_90a",
-        "mbarrier.init, a barrier of the block, and copies that arrive there, without fence.mbarrier_init or a proxy "
-        "fence between: the letter of the manual, which NVIDIA's own libraries do not follow. To be a note.",
+        "cuda/copies/copied-to-a-barrier.sm_90a gluon/products/ring-wide.*",
+        "`mbarrier.init`, a barrier of the block, and copies that arrive there, without `fence.mbarrier_init` or a "
+        "proxy fence between: the letter of the manual, which NVIDIA's own libraries do not follow. To be a note.",
     ),
     known(
-        "waits", "uninitialised-register", "triton/elements/to-e5m2.sm_80 triton/elements/rounded-to-e5m2.sm_80",
+        "waits",
+        "register-deal",
+        "tilelang/kernels/product-*.sm_90a tilelang/kernels/attention.sm_90a",
+        "The rule takes threads of small blocks to begin with 256 registers; ptxas lets them begin with what the "
+        "largest `setmaxnreg` of the kernel asks for.",
+    ),
+    known(
+        "waits",
+        "uninitialised-register",
+        "triton/elements/to-e5m2.sm_80 triton/elements/rounded-to-e5m2.sm_80",
         "A permutation of bytes reads a register that nothing has written, and takes none of its bytes.",
     ),
     known(
-        "waits", "uninitialised-memory", "cuda/blocks/merge-sort.* cuda/blocks/warp-merge-sort.*",
+        "waits",
+        "uninitialised-memory",
+        "cuda/blocks/merge-sort.* cuda/blocks/warp-merge-sort.*",
         "CUB reads one key behind the last, and selects another one.",
     ),
-)  # fmt: skip
+)
 
 
 def fitting(kernel: str, fault: Fault) -> Known | None:

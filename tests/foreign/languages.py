@@ -1,4 +1,4 @@
-"""The languages of the kernels, where their compilers are, and how a source is compiled: once, until something changes."""
+"""The languages of the kernels, where their compilers are, and how sources are compiled: once, until one changes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -17,7 +18,6 @@ COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / 
 TARGETS = ("sm_80", "sm_90a")
 
 sys.path.insert(0, str(ROOT / "corpus"))  # whose compilers these are: an environment is made once for both
-from environments import made  # noqa: E402 # see above
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,22 @@ def compiled(language: Language, environments: Path, cache: Path) -> list[Path]:
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         shutil.rmtree(into, ignore_errors=True)
         for source in language.sources:
-            _compile(language, source, made(environments, language.environment), into / source.stem)
+            _compile(language, source, _environment(language, environments), into / source.stem)
         stamp.write_text(key, encoding="utf-8")
     return sorted(path for path in into.glob("*/*") if path.is_dir())
 
 
+def _environment(language: Language, folder: Path) -> Path:
+    """Return where a language's compiler is installed; install it if it isn't."""
+    return Path(import_module("environments").made(folder, language.environment))
+
+
 def _key(language: Language) -> str:
-    files = (REQUIREMENTS / f"{language.environment}.txt", *COMPILING.glob("*.py"), *(SOURCES / language.name).iterdir())
+    files = (
+        REQUIREMENTS / f"{language.environment}.txt",
+        *COMPILING.glob("*.py"),
+        *(SOURCES / language.name).iterdir(),
+    )
     texts = (path.read_bytes() for path in sorted(files) if path.is_file())
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import TYPE_CHECKING
 
 from .judgements import KNOWN, fitting
@@ -19,10 +19,11 @@ PAGE = ROOT / "docs" / "foreign-kernels.md"
 _HEAD = """\
 # Kernels of other compilers
 
-`nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers, without
-a GPU, and runs what comes out on the simulator, unedited, with all checks. Results are held against references in NumPy's
-double precision, under {schedules} schedules: seeds 0 to {last}, each with work that completes at once and as late as it may. *clean*: every
-result is right, and no rule finds an error or a warning. This page is written by that session ({date}).
+`nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers,
+without a GPU, and runs what comes out on the simulator, unedited, with all checks. Results are held against references
+in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous work that completes at once,
+and as late as it may. *Clean* means that every result is right, and that no rule finds an error or a warning. The session
+writes this page; it last did on {date}.
 """
 _BY = {"letter": "by the letter", "waits": "to be mended"}
 _UNAVAILABLE = """\
@@ -45,11 +46,12 @@ UNAVAILABLE = (
 def page(outcomes: Mapping[str, Outcome]) -> str:
     """Return the page of all kernels, by `language/source/name.target`."""
     ran = [language for language in LANGUAGES if any(name.startswith(f"{language.name}/") for name in outcomes)]
-    head = _HEAD.format(schedules=len(SCHEDULES), last=len(SCHEDULES) // 2 - 1, date=datetime.datetime.now().date())  # noqa: DTZ005 - the reader's day
+    today = dt.datetime.now(dt.UTC).date()
+    head = _HEAD.format(schedules=len(SCHEDULES), last=SCHEDULES[-1]["seed"], date=today)
     parts = [head, _summary(ran, outcomes), _reasons(outcomes)]
     parts += [_table(language, outcomes) for language in ran]
-    parts.append(_UNAVAILABLE.format(rows="\n".join(f"| {what} | {why} |" for what, why in UNAVAILABLE)).rstrip() + "\n")
-    return "\n".join(parts)
+    rows = "\n".join(f"| {what} | {why} |" for what, why in UNAVAILABLE)
+    return "\n".join([*parts, _UNAVAILABLE.format(rows=rows)])
 
 
 def _of(language: Language, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:

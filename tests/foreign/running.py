@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes  # noqa: F401 - NumPy learns its types by their names
+import ml_dtypes
 import numpy as np
 
 from pyptx_ir.plugins.rows import TensorMap
@@ -18,7 +18,6 @@ from pyptx_sim.extension import rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyptx_sim.arguments import Value
     from pyptx_sim.operation import Array
 
 # Every seed with work that completes as soon as it may, and as late as it may.
@@ -96,7 +95,8 @@ def _faults(text: str, launch: dict[str, Any], arrays: dict[str, Array], schedul
     return found
 
 
-def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Value:
+def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Any:
+    """Return what stands for a parameter; for a structure, the tuple of its members."""
     if "number" in row:
         number = np.dtype(row["kind"]).type(row["number"])
         return number.item()
@@ -106,11 +106,15 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         return np.zeros(row["scratch"], np.uint8)
     name = row["array"]
     if name not in placed:
-        placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(row["element"])
+        placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(_dtype(row["element"]))
     array = placed[name]
     if "map" in row:
         return Mapped(array, _map(row["map"], array))
     return (array,) if row.get("structure") else array
+
+
+def _dtype(element: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, element, element))
 
 
 def _map(row: dict[str, Any], array: Array) -> TensorMap:

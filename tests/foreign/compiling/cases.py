@@ -95,8 +95,8 @@ def corpus(path: str) -> ModuleType:
     """Return a source of the corpus, whose kernels are run here too."""
     source = Path(__file__).resolve().parents[3] / "corpus" / "sources" / path
     specification = importlib.util.spec_from_file_location(f"corpus_{source.stem}", source)
-    assert specification is not None  # noqa: S101 # for what is a file
-    assert specification.loader is not None  # noqa: S101 # the same
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OF_ANOTHER = {"gluon": "triton"}  # whose compiler has another language's name
 
 
-def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:  # noqa: ANN401 # a module
+def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:
     """Compile one case, and write what came of it."""
     try:
         write(folder, case, compiler.compiled(case, target))

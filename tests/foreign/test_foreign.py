@@ -1,0 +1,144 @@
+"""The session of foreign kernels: what it calls right and clean, what it lists, and what it says of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from .judgements import KNOWN, fitting, stale, unlisted
+from .languages import COMPILING, LANGUAGES, SOURCES
+from .report import PAGE, page
+from .running import SCHEDULES, Fault, Outcome, distance, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD = (
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"
+)
+BODY = """
+.reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<6>;
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.f32 %f1, [f];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3;
+ld.global.f32 %f2, [%rd1]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd2], %f2;
+ret; }
+"""
+X = np.arange(64, dtype=np.float32)
+
+
+@pytest.fixture
+def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
+    """The modules that write kernels down, which compilers' environments import by these names."""
+    monkeypatch.setattr(sys, "path", [str(COMPILING), *sys.path])
+    yield import_module("cases"), import_module("modules")
+    for name in ("cases", "modules"):
+        sys.modules.pop(name, None)
+
+
+def written(writing: tuple[Any, Any], folder: Path, text: str, want: Any, **array: Any) -> Outcome:
+    """Write down a kernel that doubles an array into another, and judge it."""
+    cases, modules = writing
+    case = cases.Case("doubled", None, {}, 1, 64)
+    parameters = modules.Parameters()
+    for argument in (cases.given(X), cases.made(want, "float32", **array), 2.0):
+        parameters.add(argument)
+    modules.write(folder / "doubled.sm_90a", case, modules.Compiled(text, "k", parameters, 64))
+    return judge(folder / "doubled.sm_90a")
+
+
+def test_a_right_kernel_is_clean(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    outcome = written(writing, tmp_path, HEAD + BODY, X.astype(np.float64) * 2)
+    assert outcome.right
+    assert outcome.clean
+
+
+def test_what_is_wrong_is_wrong_under_every_schedule(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    want = X.astype(np.float64) * 2
+    want[5] += 1
+    outcome = written(writing, tmp_path, HEAD + BODY, want)
+    assert not outcome.right
+    assert [(fault.kind, fault.schedules) for fault in outcome.faults] == [("wrong", len(SCHEDULES))]
+
+
+def test_a_kernel_may_be_right_and_accused(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    """Every thread reads what the first one writes."""
+    racy = HEAD + BODY.replace("ret;", "ld.param.u64 %rd4, [y];\nld.global.f32 %f3, [%rd4];\nret;")
+    outcome = written(writing, tmp_path, racy, X.astype(np.float64) * 2)
+    assert outcome.right
+    assert {fault.kind for fault in outcome.faults} == {"global-race", "lane-race"}
+
+
+def test_the_order_may_be_left_open(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    want = X[::-1].astype(np.float64) * 2
+    assert not written(writing, tmp_path / "in order", HEAD + BODY, want).right
+    assert written(writing, tmp_path / "in any", HEAD + BODY, want, ordered=False).clean
+
+
+def test_what_cannot_be_run_or_compiled_is_not_right(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    outcome = written(writing, tmp_path, HEAD + BODY.replace("mul.f32", "mull.f32"), X)
+    assert not outcome.right
+    (tmp_path / "refused.sm_80").mkdir()
+    (tmp_path / "refused.sm_80" / "refused.txt").write_text("no such type", encoding="utf-8")
+    assert [fault.kind for fault in judge(tmp_path / "refused.sm_80").faults] == ["refused"]
+
+
+def test_what_is_no_number_is_far_from_any() -> None:
+    assert distance(np.array([1.0, np.nan]), np.array([1.0, 2.0])) == np.inf
+    assert distance(np.array([10.0, 21.0]), np.array([10.0, 20.0])) == pytest.approx(0.05)
+
+
+def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> None:
+    listed = Outcome((Fault("lane-race", "…"),))
+    outcomes = {"triton/rows/welford.sm_80": listed, "triton/rows/softmax.sm_80": Outcome()}
+    assert unlisted("triton/rows/welford.sm_80", listed) == []
+    assert unlisted("triton/rows/softmax.sm_80", listed) == list(listed.faults)
+    assert stale(outcomes) == []
+    assert [row.kernels for row in stale({"triton/rows/welford.sm_80": Outcome()})] == [("triton/rows/welford.*",)]
+
+
+def test_nothing_that_is_listed_is_a_wrong_result() -> None:
+    for row in KNOWN:
+        assert all(Fault(rule, "").of_a_rule for rule in row.rules), row
+
+
+def test_every_row_is_about_a_source() -> None:
+    for pattern in (pattern for row in KNOWN for pattern in row.kernels):
+        language, source, _ = pattern.split("/")
+        assert (SOURCES / language / f"{source}.py").exists(), pattern
+
+
+def test_the_page_tells_of_each_kernel_what_came_of_it() -> None:
+    outcomes = {
+        "triton/rows/welford.sm_80": Outcome((Fault("lane-race", "…"),)),
+        "triton/rows/welford.sm_90a": Outcome((Fault("wrong", "…"),)),
+        "cuda/blocks/exchange.sm_80": Outcome(),
+        "cuda/blocks/exchange.sm_90a": Outcome(),
+    }
+    text = page(outcomes)
+    assert "| rows/welford | sm_80: right, `lane-race` (by the letter); sm_90a: not right, `wrong` |" in text
+    assert "| blocks/exchange | sm_80, sm_90a: clean |" in text
+    reason = fitting("triton/rows/welford.sm_80", Fault("lane-race", "…"))
+    assert reason is not None
+    assert reason.reason in text
+
+
+def test_the_page_of_the_last_run_has_every_language_and_no_kernel_at_fault() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for language in LANGUAGES:
+        assert f"## {language.title}\n" in text
+        assert f"| {language.requirement} {language.version} |" in text
+    assert "not right" not in text
+
+
+def test_launches_are_data(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    written(writing, tmp_path, HEAD + BODY, X)
+    launch = json.loads((tmp_path / "doubled.sm_90a" / "launch.json").read_text(encoding="utf-8"))
+    assert launch["grid"] == [1, 1, 1]
+    assert launch["block"] == [64, 1, 1]
+    assert launch["arguments"][2] == {"number": 2.0, "kind": "float32"}
