@@ -1,6 +1,6 @@
 """Products of matrices in Gluon: barriers, copies by TMA, products of warpgroups, and roles, each said outright."""
 
-from cases import HOPPER, Case, double, eighths, given, made
+from cases import HOPPER, Case, double, eighths, given, made, whole
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -143,6 +143,38 @@ def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
     gl.store(c + out[:, None] * BN + columns[None, :], total)
 
 
+@gluon.jit
+def of_any_type(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
+                SUMS: gl.constexpr):
+    """B has K contiguous."""
+    TYPE: gl.constexpr = a.dtype.element_ty
+    left = tma.make_tensor_descriptor(a, [BM, BK], [BK, 1], [BM, BK], LA)
+    right = tma.make_tensor_descriptor(b, [BN, BK], [BK, 1], [BN, BK], LB)
+    tile_a, tile_b = gl.allocate_shared_memory(TYPE, [BM, BK], LA), gl.allocate_shared_memory(TYPE, [BN, BK], LB)
+    full = mbarrier.allocate_mbarrier()
+    mbarrier.init(full, count=1)
+    mbarrier.expect(full, (BM + BN) * BK * TYPE.primitive_bitwidth // 8)
+    tma.async_load(left, [0, 0], full, tile_a)
+    tma.async_load(right, [0, 0], full, tile_b)
+    mbarrier.wait(full, 0)
+    mbarrier.invalidate(full)
+    total = warpgroup_mma(tile_a, tile_b.permute((1, 0)), gl.zeros((BM, BN), c.dtype.element_ty, layout=SUMS))
+    rows, columns = gl.arange(0, BM, layout=gl.SliceLayout(1, SUMS)), gl.arange(0, BN, layout=gl.SliceLayout(0, SUMS))
+    gl.store(c + rows[:, None] * BN + columns[None, :], total)
+
+
+@gluon.jit
+def reduced(x, out, B: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
+    """Blocks add their tiles into one by TMA."""
+    into = tma.make_tensor_descriptor(out, [B, B], [B, 1], [B, B], SHARED)
+    rows, columns = gl.arange(0, B, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, B, layout=gl.SliceLayout(0, LAYOUT))
+    tile = gl.allocate_shared_memory(gl.float32, [B, B], SHARED)
+    tile.store(gl.load(x + gl.program_id(0) * B * B + rows[:, None] * B + columns[None, :]))
+    fence_async_shared()
+    tma.async_atomic_add(into, [0, 0], tile)
+    tma.store_wait(0)
+
+
 def swizzled(*shape):
     return gl.NVMMASharedLayout.get_default_for(list(shape), gl.float16)
 
@@ -162,7 +194,31 @@ def product(name, kernel, shape, tile, out="float16", sizes=("M", "N", "K"), war
                 constants=constants, options={"num_warps": warps}, targets=HOPPER)
 
 
+def typed(name, element, language_type, out, k, width, factors):
+    a, b = factors(64, k), factors(32, k)
+    want = double(a) @ double(b).T
+    layout = lambda *shape: gl.NVMMASharedLayout.get_default_for(list(shape), language_type)
+    sums = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 32, width])
+    constants = {"BM": 64, "BN": 32, "BK": k, "LA": layout(64, k), "LB": layout(32, k), "SUMS": sums}
+    arguments = {"a": given(a, element), "b": given(b, element), "c": made(want.astype("i4") if out == "int32" else want, out)}
+    return Case(name, of_any_type, arguments, constants=constants, options={"num_warps": 4}, targets=HOPPER)
+
+
+def small(*shape):
+    return whole(*shape, low=-20, high=20, dtype="int8")
+
+
+ADDED = eighths(3, 32, 32)
+
 CASES = [
+    typed("product-bfloat16", "bfloat16", gl.bfloat16, "float32", 64, 16, eighths),
+    typed("product-tf32", "float32", gl.float32, "float32", 32, 8, eighths),
+    typed("product-e4m3", "float8_e4m3fn", gl.float8e4nv, "float32", 128, 32, eighths),
+    typed("product-e5m2", "float8_e5m2", gl.float8e5, "float32", 128, 32, eighths),
+    typed("product-int8", "int8", gl.int8, "int32", 128, 32, small),
+    Case("reduced-by-maps", reduced, {"x": given(ADDED), "out": made(double(ADDED).sum(0), "float32")}, 3, targets=HOPPER,
+         constants={"B": 32, "LAYOUT": gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0]),
+                    "SHARED": gl.NVMMASharedLayout.get_default_for([32, 32], gl.float32)}),
     product("one-tile", one_tile, (64, 64, 128), (64, 64, 64), sizes=("K",)),
     product("ring", ring, (128, 128, 256), (64, 64, 64), STAGES=3),
     product("ring-wide", ring, (64, 256, 128), (64, 256, 64), STAGES=2),

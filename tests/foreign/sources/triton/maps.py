@@ -138,6 +138,7 @@ CASES = [
     here("device-maps-bfloat16", "bfloat16", "bfloat16", (128, 64, 128), (64, 64, 64), options={"num_stages": 4}),
     here("device-maps-eight-warps", "float16", "float16", (128, 128, 64), (128, 64, 32), options={"num_warps": 8}),
     here("device-maps-single", "float32", "float32", (64, 64, 64), (64, 32, 32)),
+    here("device-maps-of-a-cluster", "float16", "float16", (256, 128, 128), (128, 64, 64), options={"num_ctas": 2}),
     here("device-maps-narrow", "float16", "float16", (64, 32, 64), (64, 16, 32)),
     here("device-maps-roles", "float16", "float16", (128, 128, 192), (128, 64, 64), True, {"num_stages": 3}),
     by_host("host-maps", "float16", "float16", (128, 128, 128), (64, 64, 64)),

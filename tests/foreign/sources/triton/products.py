@@ -243,6 +243,7 @@ CASES = [
     product("dot-half-eight-warps", "float16", "float32", (128, 128, 64), (128, 128, 32), {"num_warps": 8}),
     product("dot-half-four-stages", "float16", "float32", (64, 64, 256), (64, 64, 32), {"num_stages": 4}),
     product("dot-half-one-warp", "float16", "float32", (32, 32, 64), (16, 16, 16), {"num_warps": 1}),
+    product("dot-half-of-a-cluster", "float16", "float32", (128, 64, 64), (128, 64, 32), {"num_ctas": 2}, targets=HOPPER),
     product("dot-bfloat16", "bfloat16", "float32", (128, 64, 64), (64, 64, 32)),
     product("dot-tf32", "float32", "float32", (64, 64, 64), (64, 32, 32)),
     product("dot-e4m3", "float8_e4m3fn", "float32", (64, 64, 128), (64, 64, 64), targets=HOPPER),

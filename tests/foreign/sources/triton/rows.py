@@ -230,6 +230,11 @@ CASES = [
         constants={"N": 200, "B": 1024},
         options={"num_warps": 8},
     ),
+    Case("softmax-of-a-cluster", softmax, {"x": given(X), "out": made(softmax_of(X), "float32")}, 4,
+         constants={"N": 200, "B": 512}, options={"num_ctas": 2}, targets=("sm_90a",)),
+    Case("sums-of-a-cluster", totals, {"x": given(T), "rows": made(double(T).sum(1), "float32"),
+         "columns": made(double(T).sum(0), "float32")}, constants={"M": 32, "N": 64}, options={"num_ctas": 4},
+         targets=("sm_90a",)),
     Case(
         "online-softmax",
         online_softmax,
