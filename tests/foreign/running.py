@@ -118,9 +118,8 @@ def _dtype(element: str) -> np.dtype[Any]:
 
 
 def _map(row: dict[str, Any], array: Array) -> TensorMap:
-    box = tuple(row["box"])
-    shape, strides = tuple(row.get("shape", array.shape)), tuple(row.get("strides", array.strides))
-    return TensorMap(row["dtype"], shape, strides, box, (1,) * len(box), row["swizzle"], fill=row["fill"])
+    box, steps = tuple(row["box"]), (1,) * array.ndim
+    return TensorMap(row["dtype"], array.shape, array.strides, box, steps, row["swizzle"], fill=row["fill"])
 
 
 def distance(got: Array, want: Array, *, ordered: bool = True) -> float:
