@@ -270,3 +270,20 @@ def test_conflicts_of_any_multiplicity_are_resolved_in_order(name: str, count: i
 def test_the_result_may_go_to_the_bit_bucket_and_addresses_may_be_generic() -> None:
     body = "cvta.global.u64 %rd2, %rd0; atom.add.u32 _, [%rd2+4], 2; atom.or.b32 %r1, [%rd2+8], %r0;"
     assert words(body + "bar.sync 0; setp.gt.u32 %p1, %r0, 2;", count=3).tolist() == [0, 64, 31]
+
+
+def test_threads_that_update_one_word_again_and_again_are_followed_once() -> None:
+    """As the largest float is found by compare-and-swap; another word is updated with another size."""
+    body = """
+    atom.global.add.f64 %fd1, [%rd0+8], 0d3FF0000000000000;
+    ld.volatile.global.u32 %r1, [%rd0];
+    AGAIN:
+    setp.ge.u32 %p1, %r1, %r0; @%p1 bra DONE;
+    atom.global.cas.b32 %r2, [%rd0], %r1, %r0;
+    setp.eq.u32 %p2, %r1, %r2; mov.u32 %r1, %r2; @!%p2 bra AGAIN;
+    DONE:
+    """
+    out = np.zeros(4, np.uint32)
+    assert execute(body, out, grid=2, block=64).findings == ()
+    assert out[0] == 63
+    assert out[2:].view(np.float64)[0] == 128

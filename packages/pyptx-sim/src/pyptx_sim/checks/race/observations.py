@@ -41,9 +41,13 @@ class Observations:
         warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
         times = step.entries[at, TIME].tolist()
         for number, write in enumerate(_writes(step, at, last, granule)):
+            reader = warps[number], lanes[number]
             source: _Write | None = write
             while source is not None:  # who reads what an update writes observes what that has read, too
-                self._readers.setdefault(source, {}).setdefault((warps[number], lanes[number]), times[number])
+                readers = self._readers.setdefault(source, {})
+                if reader in readers:  # and knows the sources of that: updates of one time may be each other's
+                    break
+                readers[reader] = times[number]
                 source = self._sources.get(source)
 
     def update(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
