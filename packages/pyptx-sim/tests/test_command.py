@@ -103,6 +103,7 @@ def test_a_trap_is_a_fault_of_the_kernel(tmp_path: Path, capsys: pytest.CaptureF
     assert "trap" in capsys.readouterr().err
 
 
+@pytest.mark.hopper
 def test_the_help_shows_how_arguments_are_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", "--help"]) == 0
     told = capsys.readouterr().out

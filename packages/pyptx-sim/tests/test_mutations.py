@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ from pyptx_sim.extension import edits as change
 from pyptx_sim.mutations import Mutant, Mutation, mutants, mutations, survey
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyptx_ir.syntax.nodes import Module
 
 # A comment behind each instruction, one in the middle of one, an instruction on two lines, and two on one.
@@ -125,13 +129,18 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
     assert [verdict.outcome for verdict in survey(mutants(MODULE, [swapped]), trial)] == ["found", "survived"]
 
 
-def test_workers_survey_as_one_does() -> None:
+def test_workers_survey_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other processes import what they are to do, and not from a package that others are called like, too.
+    imports = "from __future__ import annotations\nimport numpy as np\nfrom pyptx_sim import run\n"
+    (tmp_path / "trial_of_mutants.py").write_text(imports + inspect.getsource(trial))
+    monkeypatch.syspath_prepend(tmp_path)
+    same_trial = importlib.import_module("trial_of_mutants").trial
     some = [mutant for mutant in mutants(MODULE) if mutant.operator.name in ("take another barrier", "drop a wait")]
-    expected = survey(some, trial)
+    expected = survey(some, same_trial)
     assert {verdict.outcome for verdict in expected} == {"found", "survived"}
-    assert survey(some, trial, workers=2) == expected
+    assert survey(some, same_trial, workers=2) == expected
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        assert survey(some, trial, workers=pool) == expected
+        assert survey(some, same_trial, workers=pool) == expected
 
 
 def test_an_operator_applies_by_its_opcodes() -> None:

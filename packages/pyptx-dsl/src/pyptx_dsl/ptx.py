@@ -193,7 +193,7 @@ __all__: list[str] = [
 ]
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper import namespaces as _hopper
+    import pyptx_arch_hopper.namespaces as _hopper
     from pyptx_arch_hopper.namespaces import *  # noqa: F403  what a plugin provides: an absent one hides no misspelt name
     from pyptx_dsl.control_flow.blocks import block, break_, continue_
     from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
