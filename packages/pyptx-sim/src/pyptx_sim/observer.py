@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyptx_sim.extension import GroupKind, Layout, Proxy, Severity
     from pyptx_sim.origins import Place
@@ -284,6 +284,11 @@ class Observer:
 
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
+
+    def issued_together(self, works: Sequence[Work]) -> None:
+        """See what threads have issued by one execution of an instruction, one behind the other."""
+        for work in works:
+            self.issued(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """See arrivals issued that come once the earlier work of a kind of the lanes has completed."""

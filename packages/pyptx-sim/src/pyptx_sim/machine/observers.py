@@ -57,6 +57,8 @@ class Observers(Observer):
 
 def _hears(observer: Observer, event: str) -> bool:
     """Tell whether an observer does anything about an event."""
+    if event == "issued_together" and _hears(observer, "issued"):
+        return True
     return getattr(type(observer), event) is not getattr(Observer, event)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from pyptx_arch_hopper.sim.tma import tensor_copy
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
 from pyptx_arch_hopper.sim.tma.groups import BULK
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of
+from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES, Step
 from pyptx_sim.types import SIXTEEN, dtype_of
 
 if TYPE_CHECKING:
+    from pyptx_arch_hopper.sim.tma.issue import Issued
     from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Turn, Update
     from pyptx_sim.types import DType
 
@@ -113,10 +114,13 @@ class _Contiguous:
         at = sound.places
         masks = None if self._mask is None else turn.read(self._mask)[at]
         kept = None if self._bytes is None else turn.read(self._bytes)[at]
+        copies = []
         for number, one in enumerate(sound.by_thread()):
             places = [int(spot[at][number]) for spot in spots]
             mask = None if masks is None else int(masks[number])
-            self._issue(one, places, mask, extent, None if kept is None else _passing(int(kept[number]), extent.size))
+            known = None if kept is None else _passing(int(kept[number]), extent.size)
+            copies.append(self._thread(one, places, mask, extent, known))
+        issue(turn, copies)
 
     def _sources(self, turn: Turn, extent: _Extent) -> IntArray:
         """Return where each thread's source begins; what lies at ignored ends need not be there."""
@@ -130,7 +134,10 @@ class _Contiguous:
             turn.misuse("misaligned", "a bulk copy from between two pieces of 16 bytes", hint)
         return spots
 
-    def _issue(self, turn: Turn, places: list[int], mask: int | None, extent: _Extent, known: Mask | None) -> None:
+    def _thread(
+        self, turn: Turn, places: list[int], mask: int | None, extent: _Extent, known: Mask | None
+    ) -> Issued | None:
+        """Return the copy of a thread."""
         unit = self._dtype.itemsize
         steps = np.arange(extent.left, extent.size - extent.right, unit, dtype=np.int64) // unit
         into, out_of = self._spaces[:2]
@@ -149,7 +156,7 @@ class _Contiguous:
             known=known,
             update=self._update,
         )
-        issue(turn, transfer, extent.size, barriers=barriers)
+        return prepare(turn, transfer, extent.size, barriers=barriers)
 
 
 def _passing(bits: int, size: int) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -12,8 +12,13 @@ from pyptx_arch_hopper.sim.tma.telling import touches
 from pyptx_sim.extension import ASYNC
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-    from pyptx_sim.extension import Operands, Reader, Turn
+    from pyptx_sim.extension import Operands, Reader, Touch, Turn
+
+Issued: TypeAlias = "tuple[BulkCopy, Sequence[Touch]]"
+"""A copy of a thread, and what it touches."""
 
 
 def mask_of(operands: Operands) -> Reader | None:
@@ -29,15 +34,20 @@ def aims(turn: Turn, mask: int | None) -> tuple[int, ...]:
     return (0,) if mask is None else turn.peers(int(turn.warps[0]), mask)
 
 
-def issue(
-    turn: Turn, transfer: Transfer, size: int, *, barriers: tuple[int, ...] = (), map_at: int | None = None
-) -> None:
-    """Check what a thread's copy of `size` bytes reads, and hand it to the engine; each of `barriers` counts its bytes.
+def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:
+    """Hand the copies of threads to the engine, but for those that are none."""
+    turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
 
-    `map_at` is where its tensor map lies in global memory, if there.
+
+def prepare(
+    turn: Turn, transfer: Transfer, size: int, *, barriers: tuple[int, ...] = (), map_at: int | None = None
+) -> Issued | None:
+    """Return a thread's copy of `size` bytes, having checked what it reads; each of `barriers` counts its bytes.
+
+    `map_at` is where its tensor map lies in global memory, if there. A multicast to nobody is no copy.
     """
     if not transfer.targets:
-        return  # a multicast to nobody
+        return None
     if turn.checked:
         source, known = transfer.source, transfer.known
         _check_written(turn, source if known is None else source.chosen(known))
@@ -54,7 +64,7 @@ def issue(
         barriers=barriers,
         size=size,
     )
-    turn.issue(copy, touches(copy, map_at) if turn.observed else (), proxy=ASYNC)
+    return copy, touches(copy, map_at) if turn.observed else ()
 
 
 def _name(turn: Turn) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of
+from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_ir.syntax.operands import Address, TensorAddress
@@ -21,6 +21,7 @@ from pyptx_sim.types import dtype_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyptx_arch_hopper.sim.tma.issue import Issued
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import AccessKind, Action, IntArray, Mask, Operands, Reader, Turn
 
@@ -113,10 +114,8 @@ class _Boxes:
             repeat(None) if self._mask is None else values(self._mask),
             strict=False,  # what threads do not give has no end
         )
-        for one, place, *given in threads:
-            found = maps.get(place)
-            if found is not None:
-                self._issue(one, _Thread(*found, *given))
+        known = ((one, maps.get(place), given) for one, place, *given in threads)
+        issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
 
     def _spots(self, turn: Turn) -> tuple[Turn, IntArray, IntArray | None] | None:
         """Return the lanes whose addresses are sound, and these addresses in shared memory."""
@@ -149,17 +148,18 @@ class _Boxes:
                 maps[row, lane] = known[offset]
         return maps
 
-    def _issue(self, turn: Turn, thread: _Thread) -> None:
+    def _copy(self, turn: Turn, thread: _Thread) -> Issued | None:
+        """Return the copy of a thread, unless it is unsound."""
         described = self._descriptor(turn, thread)
         if described is None:
-            return
+            return None
         unit = described.itemsize if self._operation else described.unit(thread.corner)
         tensor, inside = _tensor(turn, described, thread, unit)
         if tensor is None:
-            return
+            return None
         box = _box(turn, described, thread.shared, unit)
         if box is None:
-            return
+            return None
         known = None if inside is None or inside.all() else inside
         fill = described.fill(unit)
         if thread.barrier is None:
@@ -168,8 +168,7 @@ class _Boxes:
                 dtype = dtype_of(described.map.type)
                 box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
             transfer = Transfer(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
-            issue(turn, transfer, described.bytes, map_at=thread.map_at)
-            return
+            return prepare(turn, transfer, described.bytes, map_at=thread.map_at)
         shifts = aims(turn, thread.mask)
         transfer = Transfer(
             source=tensor,
@@ -180,7 +179,7 @@ class _Boxes:
             convert=described.rounded if described.rounds else None,
         )
         barriers = tuple(thread.barrier + shift for shift in shifts)
-        issue(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at)
+        return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at)
 
     def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
         """Return the thread's map, unless it is not what the instruction needs."""

@@ -19,6 +19,8 @@ import numpy as np
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
@@ -119,13 +121,12 @@ class AsyncClocks:
         """Return the places of the mbarriers that any work has told, by their columns."""
         return {column: place for place, column in self._of_barriers.items()}
 
-    def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
-        """Return the column and the clock of the agent of each operation, for work that is issued now."""
+    def enter(self, work: Work, touch: Touch, item_ids: Sequence[int]) -> tuple[Offsets, NDArray[np.int32]]:
+        """Return the column and the clock of the agent of each operation, by its item_id, for work issued now."""
         if touch.barriers is not None:
-            agents = np.empty(len(work.warps), np.int64)
-            for place in np.unique(touch.barriers).tolist():
-                agents[touch.barriers == place] = self._told(work, self._barrier(place))
-            return agents, self._now[agents]
+            told = zip(touch.barriers.tolist(), item_ids, strict=True)
+            entries = [self._told(item_id, self._barrier(place)) for place, item_id in told]
+            return np.array([column for column, _ in entries]), np.array([time for _, time in entries], np.int32)
         kind = work.kind
         owner: Owner = kind, kind is not None and kind.reads and not touch.writes
         item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
@@ -134,12 +135,13 @@ class AsyncClocks:
             self._entered[owner] = work.item_id, agents, times
         return agents, times
 
-    def _told(self, work: Work, column: int) -> int:
+    def _told(self, item_id: int, column: int) -> tuple[int, int]:
+        """Return the column and the clock of the work that an mbarrier tells of."""
         waiting = self._completing.setdefault(column, [])
-        if not any(item_id == work.item_id for item_id, _ in waiting):
+        if not any(known == item_id for known, _ in waiting):
             self._now[column] += 1
-            waiting.append((work.item_id, int(self._now[column])))
-        return column
+            waiting.append((item_id, int(self._now[column])))
+        return column, int(self._now[column])
 
     def _grouped(self, work: Work, owner: Owner) -> tuple[Offsets, NDArray[np.int32]]:
         agents = self._column(owner, 0) + work.warps
@@ -216,7 +218,7 @@ class AsyncClocks:
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
-        for warp in np.unique(warps).tolist():
+        for warp in warps.tolist():
             before = self._seen.get((place, warp))
             old = phase < 0 or (before is not None and before.phase == phase)
             self._latest[warp] = self._seen[place, warp] = Seen(phase, pc, old)

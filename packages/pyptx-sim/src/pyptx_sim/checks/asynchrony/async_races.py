@@ -10,6 +10,7 @@ that touches a part of a granule always touches what work has touched.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -89,13 +90,13 @@ class _Marks:
     def _table(self) -> Table:
         return Table(-(-self._size // self.granule))
 
-    def reads_of(self, block: int, agent: int) -> Table:
-        """Return where reads of an agent of a block are kept."""
+    def number(self, block: int, agent: int) -> int:
+        """Return the number of the table in which reads of an agent of a block are kept."""
         known = self._readers.setdefault(block, {})
         number = known.setdefault(agent, len(known)) % READERS
         if number == len(self.reads):
             self.reads.append(self._table())
-        return self.reads[number]
+        return number
 
     def granules(self, offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the granules of accesses of `size` bytes, and which access each belongs to."""
@@ -123,12 +124,14 @@ class AsyncRaces:
         self._clocks = clocks
         self._report = report
         self._marks: dict[Space, _Marks] = {}
+        self._told = False  # whether mbarriers tell of reads of shared memory
         self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
         """Forget all work of the warps before; nothing of theirs is under way."""
         self._marks.clear()
+        self._told = False
         self.agents.next_wave()
 
     # --- what warps do --------------------------------------------------------------------------
@@ -220,10 +223,13 @@ class AsyncRaces:
         pcs, first = np.unique(last[written, PC], return_index=True)
         return [(int(at[written[head]]) * marks.granule, pc) for pc, head in zip(pcs.tolist(), first, strict=True)]
 
-    def shared_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs."""
+    def told_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs.
+
+        Nothing is of interest unless mbarriers tell of some of it.
+        """
         marks = self._marks.get("shared")
-        if marks is None:
+        if marks is None or not self._told:
             return
         for table in marks.reads:
             at, rows = table.entries()
@@ -231,16 +237,20 @@ class AsyncRaces:
 
     # --- what work does -------------------------------------------------------------------------
 
-    def issue(self, work: Work) -> None:
-        """Judge work against earlier work, then enter it: its own touches may meet."""
-        entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
+    def judge(self, work: Work) -> list[Entries | None]:
+        """Judge work against earlier work, and return what it accesses, to be entered: its own touches may meet."""
         for touch in work.touches:
             self._fit(touch)
+        return [self._judge_touch(work, touch, *self._knowing(work)) for touch in work.touches]
+
+    def enter(self, work: Work, judged: Sequence[Entries | None], item_ids: Sequence[int]) -> None:
+        """Enter work that has been judged; `item_ids` name its operations in later events."""
         blocks = work.warps // self._view.warps_per_cta
-        judged = [self._judge_touch(work, touch, *self._knowing(work)) for touch in work.touches]
-        for (touch, agents, times), entries in zip(entered, judged, strict=True):
+        for touch, entries in zip(work.touches, judged, strict=True):
+            agents, times = self.agents.enter(work, touch, item_ids)
             if entries is None:
                 continue
+            self._told |= touch.barriers is not None and not touch.writes and touch.space == "shared"
             marked = np.empty((len(agents), COLUMNS), np.int32)
             marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
             marked[:, TIME], marked[:, PC] = times, work.pc
@@ -285,14 +295,19 @@ def _enter(marks: _Marks, entries: Entries, rows: NDArray[np.int32], readers: ND
         marks.write.fill(at, rows, owners, reach)
         return
     agents = int(rows[:, WARP].max()) + 1
-    pairs, which = np.unique(readers * agents + rows[:, WARP], return_inverse=True)
-    tables = [marks.reads_of(*divmod(pair, agents)) for pair in pairs.tolist()]
-    if len(tables) == 1:
-        tables[0].fill(at, rows, owners, reach)
+    pairs = readers * agents + rows[:, WARP]
+    heads = np.flatnonzero(np.diff(pairs, prepend=-1))  # operations come warp by warp
+    numbers = {pair: marks.number(*divmod(pair, agents)) for pair in sorted(set(pairs[heads].tolist()))}
+    if len(set(numbers.values())) == 1:
+        marks.reads[numbers[int(pairs[0])]].fill(at, rows, owners, reach)
         return
-    for table in dict.fromkeys(tables):
-        here = np.array([each is table for each in tables])[which.reshape(-1)[owners]]
-        table.fill(at[here], rows, owners[here], reach)
+    by_head = np.array([numbers[pair] for pair in pairs[heads].tolist()], np.uint8)
+    by_entry = by_head.repeat(np.diff(heads, append=len(pairs)))[owners]
+    order = by_entry.argsort(kind="stable")
+    at, owners, ends = at[order], owners[order], np.bincount(by_entry).cumsum().tolist()
+    for number, (start, end) in enumerate(pairwise((0, *ends))):
+        if start < end:
+            marks.reads[number].fill(at[start:end], rows, owners[start:end], reach)
 
 
 def name_of(view: RunView, warp: int) -> str:

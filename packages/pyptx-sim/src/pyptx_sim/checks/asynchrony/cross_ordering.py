@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.clocks import Columns
-from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP
+from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP, WIDEST_ACCESS, pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,8 +44,10 @@ class CrossOrdering:
         self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lane, time, pc
         # By place and a warp of another block: lane, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
-        self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
+        self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
+        # In pieces of the widest accesses, where warps of other blocks have accessed the memory of a block.
+        self._foreign: NDArray[np.bool_] | None = None
         self._inits: Columns | None = None  # what fence.mbarrier_init told
 
     def next_wave(self) -> None:
@@ -55,19 +57,25 @@ class CrossOrdering:
         self._arrivals.clear()
         self._seen.clear()
         self._shown.clear()
+        self._foreign = None
 
     # --- work -----------------------------------------------------------------------------------
 
     def judge(self, work: Work, touch: Touch, shadow: Shadow, ordered: Ordered, first_warp: int) -> None:
         """Judge one touch of work that is issued now against the accesses in `shadow`."""
         granules = shadow.granules(touch.offsets, touch.size)
-        owners = np.repeat(touch.owners, granules.shape[1])
-        at, warps = granules.reshape(-1), work.warps[owners]
-        rows = self._clocks.rows(work.warps, work.lanes)[owners]
-        for further in range(work.together):
-            self._against_writes(work, touch, shadow, at, warps + further, rows + further, ordered, first_warp)
+        at, all_rows = granules.reshape(-1), self._clocks.rows(work.warps, work.lanes)
+        last = shadow.write.touched(at)
+        if last is not None:
+            written = np.flatnonzero(last[:, WARP] != NOBODY)
+            owners, written_at = touch.owners[written // granules.shape[1]], at[written]
+            warps, rows, last = work.warps[owners], all_rows[owners], last[written]
+            for further in range(work.together):
+                who = warps + further, rows + further
+                self._against_writes(work, touch, shadow, written_at, last, *who, ordered, first_warp)
         if touch.writes:
-            self._against_reads(work, touch, shadow, at, warps, rows, ordered)
+            owners = np.repeat(touch.owners, granules.shape[1])
+            self._against_reads(work, touch, shadow, at, work.warps[owners], all_rows[owners], ordered)
 
     def _against_reads(
         self,
@@ -85,7 +93,7 @@ class CrossOrdering:
             late = shadow.readers.unordered(at, warps, rows, lanes)
             found = [(int(late.entries[0]), int(late.pcs[0]))] if late is not None else []
         else:
-            late_reads = (self._late(shadow, table, at, warps, rows, ordered) for table in (shadow.read, shadow.first))
+            late_reads = (self._late(table, at, warps, rows, ordered) for table in (shadow.read, shadow.first))
             found = [late for late in late_reads if late is not None]
         for entry in found:
             why = self._work.why_early(int(warps[entry[0]]))
@@ -93,20 +101,18 @@ class CrossOrdering:
 
     def _late(
         self,
-        shadow: Shadow,
         table: Table,
         at: NDArray[np.int64],
         warps: NDArray[np.int64],
         rows: NDArray[np.int64],
         ordered: Ordered,
     ) -> tuple[int, int] | None:
-        """Return the first entry whose last access is not ordered before it, and the pc of that."""
+        """Return the first entry whose last read is not ordered before it, and the pc of that."""
         last = table.touched(at)
         if last is None:
             return None
         touched = np.flatnonzero(last[:, WARP] != NOBODY)
-        reads = table is not shadow.write
-        bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=reads)]
+        bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=True)]
         return (int(bad[0]), int(last[bad[0], PC])) if len(bad) else None
 
     def _against_writes(
@@ -115,26 +121,24 @@ class CrossOrdering:
         touch: Touch,
         shadow: Shadow,
         at: NDArray[np.int64],
+        last: NDArray[np.int32],
         warps: NDArray[np.int64],
         rows: NDArray[np.int64],
         ordered: Ordered,
         first_warp: int,
     ) -> None:
-        last = shadow.write.touched(at)
-        if last is None:
-            return
+        """Judge against the `last` writes, one at each of the granules `at`."""
         does = f"issues work that {'writes' if touch.writes else 'reads'} {{}}, which a warp wrote, and "
         if touch.atomic:
             weak = ~shadow.atomic[at]
-            at, warps, rows = at[weak], warps[weak], rows[weak]
-            last = shadow.write.get(at)
-        late = self._late(shadow, shadow.write, at, warps, rows, ordered) if len(at) else None
-        if late is not None:
-            message = does + "nothing orders the two"
-            self._tell(f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, *late)
+            at, last, warps, rows = at[weak], last[weak], warps[weak], rows[weak]
+        late = np.flatnonzero(~ordered(rows, warps, last))
+        if len(late):
+            message, pc = does + "nothing orders the two", int(last[late[0], PC])
+            self._tell(f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, int(late[0]), pc)
             return
         others = last[:, WARP].astype(np.int64) - first_warp
-        here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
+        here = np.flatnonzero(others >= 0)
         proxy = work.proxy_of(touch)
         if proxy is None or not len(here):
             return
@@ -169,22 +173,21 @@ class CrossOrdering:
     def made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier, and when."""
         self._made[place] = (warp, lane, int(self._clocks.now[warp]), pc)
-        self._seen[place] = np.zeros(self._view.warps, np.bool_)
+        self._seen[place] = set()
         self._shown.clear()
 
     def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
-        uses = self._uses.setdefault(place, {})
-        first = masks.argmax(axis=1)
-        lanes = np.where(np.count_nonzero(masks, axis=1) == 1, first, SEVERAL)
-        for user, lane, time in zip(warps.tolist(), lanes.tolist(), self._clocks.now[warps].tolist(), strict=True):
+        uses, users = self._uses.setdefault(place, {}), warps.tolist()
+        for user, lane, time in zip(users, _lanes(masks).tolist(), self._clocks.now[warps].tolist(), strict=True):
             uses[user] = (lane, time, pc)
         made = self._made.get(place)
-        if made is None or self._seen[place][warps].all():
+        if made is None or self._seen[place].issuperset(users):
             return
         warp, lane, time, other_pc = made
+        first = masks.argmax(axis=1)
         known = self._holds(self._clocks.rows(warps, first), warp, lane, time, self._inits) | (warps == warp)
-        self._seen[place][warps] |= known
+        self._seen[place].update(warps[known].tolist())
         late = warps[~known]
         if len(late):
             name = name_of(self._view, int(late[0]))
@@ -263,29 +266,38 @@ class CrossOrdering:
 
     # --- ends of blocks -------------------------------------------------------------------------
 
+    def accessed(self, offsets: Offsets, size: int, warps: Offsets) -> None:
+        """Note where warps access the shared memory of other blocks."""
+        if self._view.cluster_size == 1:
+            return
+        foreign = offsets // self._view.shared_stride() != warps // self._view.warps_per_cta
+        if foreign.any():
+            if self._foreign is None:
+                self._foreign = np.zeros(-(-self._view.arena_size("shared") // WIDEST_ACCESS), np.bool_)
+            self._foreign[pieces(offsets[foreign], size, WIDEST_ACCESS)] = True
+
     def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
         for (place, warp), (lane, time, pc) in self._arrivals.items():
             end = self._known_at_end(place // self._view.shared_stride())
             if not self._held_at_end(end, np.array([warp]), np.array([lane]), np.array([time]))[0]:
                 self._tell_exited("arrives at the mbarrier", warp, place, pc)
-        if shadow is not None:
+        if shadow is not None and self._foreign is not None:
+            per_piece = WIDEST_ACCESS // shadow.granule
+            at = (np.flatnonzero(self._foreign)[:, None] * per_piece + np.arange(per_piece)).reshape(-1)
             for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
-                self._judge_foreign(table, does, shadow.granule, first_warp)
-
+                self._judge_foreign(table, at, does, shadow.granule, first_warp)
         self._judge_work()
 
     def _judge_work(self) -> None:
         """Report reads of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
         stride, places = self._view.shared_stride(), self._work.agents.barriers()
-        for read, by in self._work.shared_reads():
-            agents = by[:, WARP] - 1
-            told = np.isin(agents, list(places))
-            at, rows, agents = read[told], by[told], agents[told]
-            blocks = at // stride
-            for block, agent in set(zip(blocks.tolist(), agents.tolist(), strict=True)):
-                if places[agent] // stride == block:
-                    continue
+        homes = np.full(self._clocks.known.shape[1], -1)  # by agent, of those that mbarriers tell of
+        homes[list(places)] = [place // stride for place in places.values()]
+        for at, rows in self._work.told_reads():
+            agents, blocks = rows[:, WARP] - 1, at // stride
+            foreign = np.flatnonzero((homes[agents] >= 0) & (homes[agents] != blocks))
+            for block, agent in sorted(set(zip(blocks[foreign].tolist(), agents[foreign].tolist(), strict=True))):
                 here = np.flatnonzero((blocks == block) & (agents == agent))
                 late = here[self._known_at_end(block)[0, agent] < rows[here, TIME]]
                 if len(late):
@@ -294,13 +306,15 @@ class CrossOrdering:
                     message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
 
-    def _judge_foreign(self, table: Table, does: str, granule: int, first_warp: int) -> None:
-        at, rows = table.entries()
-        if not len(at):
+    def _judge_foreign(self, table: Table, at: NDArray[np.int64], does: str, granule: int, first_warp: int) -> None:
+        rows = table.touched(at)
+        if rows is None:
             return
         blocks = at * granule // self._view.shared_stride()
         others = rows[:, WARP].astype(np.int64) - first_warp
-        foreign = np.flatnonzero((others >= 0) & (others // self._view.warps_per_cta != blocks))
+        foreign = np.flatnonzero(
+            (rows[:, WARP] != NOBODY) & (others >= 0) & (others // self._view.warps_per_cta != blocks)
+        )
         for block in np.unique(blocks[foreign]).tolist():
             here = foreign[blocks[foreign] == block]
             last = rows[here]
@@ -329,3 +343,11 @@ class CrossOrdering:
         where = self._view.describe("shared", offset)
         message = f"{name_of(self._view, warp)} {does} {where} of block slot {block}, which may have ended by then"
         self._report("exited-block", message, pc, pc)
+
+
+def _lanes(masks: Masks) -> NDArray[np.int64]:
+    """Return the lane of each mask, SEVERAL where there are more."""
+    positions, lanes = masks.nonzero()
+    if len(lanes) == len(masks):
+        return lanes
+    return np.where(np.bincount(positions, minlength=len(masks)) == 1, masks.argmax(axis=1), SEVERAL)

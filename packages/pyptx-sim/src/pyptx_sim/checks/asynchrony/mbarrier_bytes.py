@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,7 @@ class MbarrierBytes:
         self._report = report
         self._made: dict[int, int] = {}  # by place: the pc
         self._valid: NDArray[np.bool_] | None = None  # by place, in mbarriers
+        self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)  # by place, in the widest accesses: whether any began
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
@@ -39,7 +41,9 @@ class MbarrierBytes:
         """Note that an mbarrier begins."""
         if self._valid is None:
             self._valid = np.zeros(-(-self._view.arena_size("shared") // _BYTES), np.bool_)
+            self._near = np.zeros(-(-self._view.arena_size("shared") // WIDEST_ACCESS), np.bool_)
         self._made[place] = pc
+        self._near[place // WIDEST_ACCESS] = True
         self._valid[place // _BYTES] = True
 
     def ended(self, place: int) -> None:
@@ -60,12 +64,13 @@ class MbarrierBytes:
     def _judge(self, does: str, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
         if not self._made or self._valid is None:
             return
-        first = offsets // _BYTES
-        pieces = first if size <= _BYTES else first[:, None] + np.arange(-(-size // _BYTES))
-        touched = self._valid[pieces]
+        if not self._near[pieces(offsets, size, WIDEST_ACCESS)].any():
+            return
+        words = pieces(offsets, size, _BYTES)
+        touched = self._valid[words]
         if not touched.any():
             return
-        at = int(pieces[touched][0])
+        at = int(words[touched][0])
         warp = int(warps[np.flatnonzero(touched.reshape(len(offsets), -1).any(axis=1))[0]])
         place = at * _BYTES
         message = f"{does} {self._view.describe('shared', place)} as data, where a valid mbarrier is"

@@ -62,6 +62,11 @@ class Phases:
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
         """Leave what lanes know and have done at a phase."""
         near = self._near(place, warps)
+        if near.all():
+            told = self._clocks.told(warps, masks)  # may make columns
+            left = self.at(place, phase)
+            np.maximum(left, told, out=left)
+            return
         other: _Side = "far" if scope == "cluster" else "apart"
         sides: tuple[tuple[_Side, NDArray[np.bool_]], ...] = (("near", near), (other, ~near))
         for side, there in sides:

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.async_races import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -95,6 +95,12 @@ class Starts:
             if order.writes:
                 self.leave((space, offset), np.array([warp]))
 
+    def entered(self, work: Work, item_ids: Sequence[int]) -> None:
+        """Note what those know who issue work; `item_ids` name its operations in later events."""
+        for item_id in () if self._settled else set(item_ids):
+            issuers = self._clusters_of(work.warps[np.array(item_ids) == item_id])
+            self._issued[item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
+
     def completed(self, item_id: int, at: object) -> None:
         """Leave at a phase what whoever issued work knew."""
         for cluster, known in self._issued.pop(item_id, ()):
@@ -114,11 +120,7 @@ class Starts:
 
     def issued(self, work: Work) -> None:
         """Judge work that uses shared memory, and mbarriers, of other blocks."""
-        if self._settled:
-            return
-        issuers = self._clusters_of(work.warps)
-        self._issued[work.item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
-        for touch in work.touches:
+        for touch in () if self._settled else work.touches:
             if touch.space == "shared":
                 does = "issues work that writes to" if touch.writes else "issues work that reads"
                 self._judge(does, touch.offsets, work.warps[touch.owners], work.pc)

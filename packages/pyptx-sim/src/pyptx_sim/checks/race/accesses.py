@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx_sim.checks.race.entries import entries_of, lanes_differ, read_again, rises
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, reach_of
+from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,15 +162,10 @@ class Accesses:
         pc: int,
     ) -> Step:
         """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
-        entries = np.empty((len(warps), COLUMNS), np.int32)
-        entries[:, WARP] = warps + self._causality.first_warp
-        entries[:, LANE] = lanes
-        entries[:, TIME] = self._clocks.now[warps]
-        entries[:, PC] = pc
-        rows = self._clocks.rows(warps, lanes)
         count = granules.shape[1]
+        entries = entries_of(warps + self._causality.first_warp, lanes, self._clocks.now[warps], pc, count)
+        rows = self._clocks.rows(warps, lanes)
         if count > 1:
-            entries = np.repeat(entries, count, axis=0)
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
         at = granules.ravel()
@@ -260,21 +256,26 @@ class Accesses:
 
     def judge_issuers(self, work: Work, touch: Touch, shadow: Shadow) -> None:
         """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
-        owners, granules = touch.owners, shadow.granules(touch.offsets, touch.size)
+        granules = shadow.granules(touch.offsets, touch.size)
+        at = granules.reshape(-1)
+        last = shadow.write.touched(at)
+        if last is None:
+            return
+        written = np.flatnonzero(last[:, WARP] != NOBODY)
+        owners = touch.owners[written // granules.shape[1]]
         kind: AccessKind = "write" if touch.writes else "read"
-        step = self._step(granules, touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
-        last = shadow.write.touched(step.at, step.reach)
-        if last is not None:
-            at = np.flatnonzero(last[:, WARP] != NOBODY)
-            self._judge_lanes(step, "write", at, last[at], shadow.granule)
+        step = self._step(at[written, None], touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
+        self._judge_lanes(step, "write", np.arange(len(written)), last[written], shadow.granule)
 
     def _judge_within(self, shadow: Shadow, step: Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.
 
         That threads of a block store one value to one place is no fault: one of the stores is performed, whichever.
         """
+        if rises(step.at):
+            return
         winner = shadow.write.get(step.at)
-        lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
+        lost = np.flatnonzero(lanes_differ(winner, step.entries))
         if self.stores is not None and len(lost):
             _, which = np.unique(step.at, return_inverse=True)
             last = np.zeros(len(step.at), np.int64)
@@ -322,12 +323,12 @@ class Accesses:
         `readers` keeps it beside the reads of other warps.
         """
         at, entries = step.at, step.entries
-        again = None if last is None else self._read_again(last, entries)
+        again = None if last is None else read_again(last, entries)
         table.put(at, entries, step.reach)
         winner = None
-        if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
+        if not rises(at):  # some granules may be read by several lanes at once
             winner = table.get(at)
-            together = self._read_again(winner, entries)
+            together = read_again(winner, entries)
             again = together if again is None else again | together
         if readers is not None:
             readers.enter(at, step.warps, entries, step.pc)
@@ -387,12 +388,5 @@ class Accesses:
         beside = ~free
         if free.any():
             table.put(at[free], entries[free])
-            beside[free] = (table.get(at[free])[:, :TIME] != entries[free][:, :TIME]).any(axis=1)
+            beside[free] = lanes_differ(table.get(at[free]), entries[free])
         more.add(at[beside], entries[beside])
-
-    @staticmethod
-    def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which entries come from another lane of the same warp than the `last` read, at the same time."""
-        same: NDArray[np.bool_] = (last[:, WARP] == entries[:, WARP]) & (last[:, TIME] == entries[:, TIME])
-        same &= last[:, LANE] != entries[:, LANE]
-        return same

@@ -8,11 +8,13 @@ Model", "Data-races").
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
+from pyptx_sim.checks.asynchrony.batches import Batch, batches
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
 from pyptx_sim.checks.asynchrony.generic_copies import GenericCopies
 from pyptx_sim.checks.asynchrony.layouts import Layouts
@@ -32,6 +34,9 @@ from pyptx_sim.checks.race.reports import Reports
 from pyptx_sim.observer import Observer, Touch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.checks.asynchrony.async_races import Entries
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
@@ -183,33 +188,47 @@ class RaceChecker(Observer):
 
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
+        self._enter(work, self._judge(work), [work.item_id] * len(work.warps))
+
+    def issued_together(self, works: Sequence[Work]) -> None:
+        """Do so with all works at once, if there is nothing to report; else with one after the other."""
+        for some in batches(works):
+            if isinstance(some, Batch):
+                found, judged = self._reports.finds(partial(self._judge, some.work))
+                if not found:
+                    self._enter(some.work, judged, some.item_ids)
+                    continue
+            for work in some.works if isinstance(some, Batch) else some:
+                self.issued(work)
+
+    def _enter(self, work: Work, judged: Sequence[Entries | None], item_ids: Sequence[int]) -> None:
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
+            if touch.writes and len(touch.offsets) and work.proxy_of(touch) is None:
+                self._copies.issued(work, touch)
+        self.dependents.issued(work)
+        self._starts.entered(work, item_ids)
+        self._work.enter(work, judged, item_ids)
+
+    def _judge(self, work: Work) -> list[Entries | None]:
+        """Judge work, and return what it accesses."""
+        for touch in work.touches:
             if touch.space == "shared":
                 self._objects.issued(work, touch)
             shadow = self._accesses.shadow(touch.space)
             if shadow is not None and len(touch.offsets):
-                self._judge(work, touch, shadow)
-            self._judge_proxies(work, touch)
+                self._judge_touch(work, touch, shadow)
+            proxy = work.proxy_of(touch)
+            if proxy is not None and not proxy.one_way and len(touch.offsets):
+                self._copies.judge(work, touch, proxy)
         judge_rivals(self._view, work, self._reports.work)
-        self.dependents.issued(work)
         self._cross_ordering.signalled(work)
         self._starts.issued(work)
         self._layouts.issued(work)
-        self._work.issue(work)
+        return self._work.judge(work)
 
-    def _judge_proxies(self, work: Work, touch: Touch) -> None:
-        """Judge a touch against copies that write through the generic proxy, or remember it as such a one."""
-        proxy = work.proxy_of(touch)
-        if not len(touch.offsets) or (proxy is not None and proxy.one_way):
-            return
-        if proxy is not None:
-            self._copies.judge(work, touch, proxy)
-        elif touch.writes:
-            self._copies.issued(work, touch)
-
-    def _judge(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+    def _judge_touch(self, work: Work, touch: Touch, shadow: Shadow) -> None:
         """Judge a touch of work against accesses of warps."""
         proxy = work.proxy_of(touch)
         if proxy is not None and proxy.one_way:
@@ -266,6 +285,7 @@ class RaceChecker(Observer):
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
             self._starts.accessed(kind, offsets, warps, pc)
+            self._cross_ordering.accessed(offsets, size, warps)
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)

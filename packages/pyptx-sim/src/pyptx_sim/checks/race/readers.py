@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.race.shadow import LANE, TIME
+from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,21 +45,25 @@ class Readers:
 
     def clear(self, granules: int) -> None:
         """Forget every read; from now on there are so many granules."""
-        self._reads: NDArray[np.int64] = np.zeros((granules, self._group), np.int64)
-        self._latest: NDArray[np.int32] = np.zeros(granules, np.int32)  # no read is later
+        # Warp by warp: of most granules few warps read them, and memory that stays zero costs nothing.
+        self._reads: NDArray[np.int64] = zeros((self._group, granules), np.int64)
+        self._first = np.arange(len(self._clocks.now)) % self._group * granules  # of each warp's row
+        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read is later
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each."""
         old, latest = self._reads, self._latest
-        self.clear(len(old) * factor)
+        self.clear(len(latest) * factor)
         touched = np.flatnonzero(latest)  # of a large memory most granules are not read by warps
-        self._reads[(touched * factor)[:, None] + np.arange(factor)] = old[touched][:, None]
+        for before, reads in zip(old, self._reads, strict=True):
+            own = touched[before[touched] > 0]
+            reads[(own * factor)[:, None] + np.arange(factor)] = before[own, None]
         self._latest = latest.repeat(factor)
 
     def enter(self, at: NDArray[np.int64], warps: Offsets, entries: NDArray[np.int32], pc: int) -> None:
         """Keep the reads `entries` of granules `at`, all by the instruction at `pc`."""
         what = (entries[:, TIME].astype(np.int64) << _TIME) + (entries[:, LANE] + ((pc << _LANE_BITS) + 1))
-        self._reads.reshape(-1)[at * self._group + warps % self._group] = what
+        self._reads.reshape(-1)[self._first.take(warps) + at] = what
         self._latest[at] = np.maximum(self._latest[at], entries[:, TIME].max())
 
     def unordered(
@@ -78,7 +83,7 @@ class Readers:
             None if lanes is None else lanes[unsettled],
         )
         first = warps // self._group * self._group
-        reads = self._reads.take(at, axis=0)
+        reads = self._reads.take(at, axis=1).T
         times = reads >> _TIME
         late = self._known(rows, first) < times
         if lanes is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from pyptx_sim.checks.race.flags import Racer
 from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, TIME, WARP
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
+_Judged = TypeVar("_Judged")
 _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 
@@ -66,6 +67,34 @@ class Reports:
         """Speak of the run behind `view`; `why` says of two threads, and of the clocks' row of one, what went wrong."""
         self._view = view
         self._why = why
+        self._withheld = False
+        self._found = False
+
+    def finds(self, judge: Callable[[], _Judged]) -> tuple[bool, _Judged]:
+        """Tell whether what judges reports anything, without handing that on; return what it returns, too."""
+        self._withheld, self._found = True, False
+        try:
+            judged = judge()
+        finally:
+            self._withheld = False
+        return self._found, judged
+
+    def _report(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        other_pc: int,
+        count: int = 1,
+        *,
+        hint: str | None = None,
+        cause: Hashable = None,
+        severity: Severity | None = None,
+    ) -> None:
+        self._found = True
+        if not self._withheld:
+            told = self._view.report
+            told(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
 
     def against(
         self,
@@ -102,14 +131,14 @@ class Reports:
             if reads
             else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
         )
-        self._view.report("noncoherent-read", message, step.pc, other_pc=int(last[0, PC]), count=len(bad))
+        self._report("noncoherent-read", message, step.pc, int(last[0, PC]), len(bad))
 
     def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
         """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
             message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
-            self._view.report("noncoherent-read", message, pc, other_pc=other_pc, count=len(read.offsets))
+            self._report("noncoherent-read", message, pc, other_pc, len(read.offsets))
 
     def work(
         self,
@@ -122,7 +151,7 @@ class Reports:
         severity: Severity | None = None,
     ) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
-        self._view.report(rule, message, pc, other_pc=other_pc, cause=cause, severity=severity)
+        self._report(rule, message, pc, other_pc, cause=cause, severity=severity)
 
     def _apart(self, warp: int, other: int) -> bool:
         """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
@@ -146,7 +175,7 @@ class Reports:
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         message += f": {why}" if why else ""
-        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=hint, count=len(bad))
+        self._report(rule, message, step.pc, other_pc, len(bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lane of the first of the shadow's entries in words."""

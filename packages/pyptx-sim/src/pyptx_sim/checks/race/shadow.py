@@ -6,10 +6,13 @@ moves 16-byte vectors pays for one entry per vector, and one that stores bytes i
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+
+from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +33,8 @@ COLUMNS: Final = 4
 
 # So many entries of an overflow are gathered before they are thinned to the last one of each lane by each instruction.
 _GATHERED: Final = 1 << 22
+# Rows of more granules than these are not copied when granules are split: most are not looked at again.
+_SPLIT_AT_ONCE: Final = 1 << 16
 # Of more that differ, new ones are left out: a quarter of a gigabyte.
 _MOST: Final = 1 << 23
 
@@ -47,21 +52,23 @@ class Table:
     """The last access of one kind to each granule: rows of `COLUMNS` numbers.
 
     Rows move as one 16-byte value each, which NumPy gathers and scatters several times faster than rows of a matrix;
-    `complex128` is merely its name for sixteen bytes.
+    `complex128` is merely its name for sixteen bytes. Where nobody has touched a granule since all were split, the row
+    of the `_wider` one that it was a part of counts: rows are never taken back, and most are never looked at again.
     """
 
-    __slots__ = ("_granules", "_high", "_low", "_made")
+    __slots__ = ("_granules", "_high", "_low", "_made", "_wider")
 
     def __init__(self, granules: int) -> None:
         """Start with granules that nobody has touched."""
         self._granules = granules
         self._made: NDArray[np.complex128] | None = None  # many tables stay empty, and memory costs even as zeros
         self._low, self._high = granules, -1
+        self._wider: tuple[int, Table] | None = None  # how many granules one of it became
 
     @property
     def _rows(self) -> NDArray[np.complex128]:
         if self._made is None:
-            self._made = np.zeros(self._granules, np.complex128)
+            self._made = zeros(self._granules, np.complex128)
         return self._made
 
     def misses(self, at: NDArray[np.int64], reach: Reach | None = None) -> bool:
@@ -88,7 +95,19 @@ class Table:
 
     def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the rows of the granules `at`, `[n, COLUMNS]`."""
+        if self._wider is not None:
+            return self._overlaid(at, *self._wider)
         return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
+
+    def _overlaid(self, at: NDArray[np.int64], factor: int, wider: Table) -> NDArray[np.int32]:
+        """Return the rows of granules that are parts of wider ones."""
+        if self._made is None:
+            return wider.get(at // factor)
+        rows = self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
+        untouched = np.flatnonzero(rows[:, WARP] == NOBODY)
+        if len(untouched):
+            rows[untouched] = wider.get(at[untouched] // factor)
+        return rows
 
     def touched(self, at: NDArray[np.int64], reach: Reach | None = None) -> NDArray[np.int32] | None:
         """Return the rows of the granules `at`, in that reach, or None if nobody has touched any of them."""
@@ -106,18 +125,25 @@ class Table:
         """Return all granules that somebody has touched, and their rows."""
         if self._high < 0:
             return np.zeros(0, np.int64), np.zeros((0, COLUMNS), np.int32)
-        rows = self._rows[self._low : self._high + 1].view(np.int32).reshape(-1, COLUMNS)
+        if self._wider is None:
+            rows = self._rows[self._low : self._high + 1].view(np.int32).reshape(-1, COLUMNS)
+        else:
+            rows = self.get(np.arange(self._low, self._high + 1))
         touched = np.flatnonzero(rows[:, WARP])
         return touched + self._low, rows[touched]
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its row."""
-        old, low, high = self._made, self._low, self._high
-        self._granules, self._made, self._low = self._granules * factor, None, self._granules * factor
-        if old is None or high < 0:
-            return
-        self._low, self._high = low * factor, high * factor + factor - 1
-        self._rows[self._low : self._high + 1] = old[low : high + 1].repeat(factor)
+        at, rows = self.entries()
+        wider, reach = copy(self), (self._low * factor, self._high * factor + factor - 1)
+        self._granules *= factor
+        self._made = self._wider = None
+        self._low, self._high = self._granules, -1
+        if len(at) * factor > _SPLIT_AT_ONCE:
+            self._wider = factor, wider
+            self._extend(reach)
+        elif len(at):
+            self.put(*_parts(at, rows, factor))
 
 
 class Overflow:
@@ -128,11 +154,12 @@ class Overflow:
 
     def __init__(self, granules: int) -> None:
         """Begin with none."""
-        self._known: NDArray[np.bool_] = np.zeros(granules, np.bool_)  # granules that have entries which count
-        self._dropped: NDArray[np.bool_] = np.zeros(granules, np.bool_)  # and those that have only such as do not
+        self._known: NDArray[np.bool_] = zeros(granules, np.bool_)  # granules that have entries which count
+        self._dropped: NDArray[np.bool_] = zeros(granules, np.bool_)  # and those that have only such as do not
         self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
         self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
-        self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
+        # In the order of execution: granules, entries, and into how many granules each has been split since.
+        self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32], int]] = []
         self._count = 0
         self._thins_at = _GATHERED
 
@@ -143,7 +170,7 @@ class Overflow:
         if self._dropped[at].any():
             self._purge()
         self._known[at] = True
-        self._fresh.append((at, entries))
+        self._fresh.append((at, entries, 1))
         self._count += len(at)
         if self._count > self._thins_at:
             self._thin()
@@ -167,18 +194,19 @@ class Overflow:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its accesses."""
-        self._purge()
-        at = (self._at[:, None] * factor + np.arange(factor)).reshape(-1)
         self._known, self._dropped = self._known.repeat(factor), self._dropped.repeat(factor)
-        self._at, self._entries = at, self._entries.repeat(factor, axis=0)
-        self._count = len(at)
+        before = [(self._at, self._entries, 1), *self._fresh]
+        self._fresh = [(at, entries, parts * factor) for at, entries, parts in before if len(at)]
+        self._at, self._entries = self._at[:0], self._entries[:0]
+        self._count *= factor
 
     def _sort(self) -> None:
         """Put what is fresh among the rest: of one granule, in the order of execution."""
         if not self._fresh:
             return
-        at = np.concatenate([self._at, *(each for each, _ in self._fresh)])
-        entries = np.concatenate([self._entries, *(each for _, each in self._fresh)])
+        fresh = [(at, entries) if parts == 1 else _parts(at, entries, parts) for at, entries, parts in self._fresh]
+        at = np.concatenate([self._at, *(each for each, _ in fresh)])
+        entries = np.concatenate([self._entries, *(each for _, each in fresh)])
         order = at.argsort(kind="stable")
         self._at, self._entries = at[order], entries[order]
         self._fresh.clear()
@@ -202,6 +230,13 @@ class Overflow:
         self._at, self._entries = at[last], entries[last]
         self._count = len(self._at)
         self._thins_at = max(_GATHERED, 2 * self._count)
+
+
+def _parts(
+    at: NDArray[np.int64], entries: NDArray[np.int32], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the parts into which granules have been split, `count` for each, all with its entries."""
+    return (at[:, None] * count + np.arange(count)).reshape(-1), entries.repeat(count, axis=0)
 
 
 @dataclass(slots=True)
@@ -239,7 +274,7 @@ class Shadow:
         self.write, self.covered, self.cached = Table(count), Table(count), Table(count)
         self.read, self.first = Table(count), Table(count)
         self.poll, self.first_poll = Table(count), Table(count)
-        self.atomic = np.zeros(count, np.bool_)
+        self.atomic = zeros(count, np.bool_)
         self.more_reads, self.more_polls, self.more_writes = Overflow(count), Overflow(count), Overflow(count)
         if self.readers is not None:
             self.readers.clear(count)
@@ -250,7 +285,7 @@ class Shadow:
         if fit != self.granule:
             self._split(self.granule // fit)
             self.granule = fit
-        first = offsets // self.granule
+        first = offsets >> self.granule.bit_length() - 1
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
 
@@ -267,6 +302,13 @@ class Shadow:
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:
     """Return the widest granule, at most as wide as `granule`, that accesses of `size` bytes fill."""
-    while granule > size or (granule > 1 and np.any(offsets & (granule - 1))):
+    low_bits = int(np.bitwise_or.reduce(offsets, axis=None))
+    while granule > size or low_bits & (granule - 1):
         granule //= 2
     return granule
+
+
+def pieces(offsets: Offsets, size: int, width: int) -> Offsets:
+    """Return which pieces of a width the accesses touch, which are aligned to their size or to the width."""
+    first: Offsets = offsets // width
+    return first if size <= width else first[:, None] + np.arange(-(-size // width))

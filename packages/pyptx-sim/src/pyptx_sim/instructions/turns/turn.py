@@ -57,14 +57,21 @@ class Turn(Accesses):
 
     def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
         """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""
-        self.wave.engine.issue(item)
-        if not self.observed:
-            return
-        observers, told = self.wave.machine.observers, tuple(touches)
-        for place, warps, lanes in _signalled(item, told):
-            observers.barrier_used(place, *by_warp(warps, lanes), self.pc)
-        work = Work(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, told)
-        observers.issued(work)
+        self.issue_all(((item, touches),), proxy=proxy)
+
+    def issue_all(self, items: Iterable[tuple[AsyncItem, Iterable[Touch]]], *, proxy: Proxy | None = None) -> None:
+        """Let the engine take on items, each with what it touches, one behind the other."""
+        observers, works = self.wave.machine.observers, []
+        for item, touches in items:
+            self.wave.engine.issue(item)
+            if not self.observed:
+                continue
+            told = tuple(touches)
+            for place, warps, lanes in _signalled(item, told):
+                observers.barrier_used(place, *by_warp(warps, lanes), self.pc)
+            works.append(Work(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, told))
+        if works:
+            observers.issued_together(works)
 
     def commit(self, kind: GroupKind) -> None:
         """Close the open group of each thread."""
@@ -149,6 +156,9 @@ def _signalled(item: AsyncItem, touches: Iterable[Touch]) -> Iterator[tuple[int,
     """Yield the mbarriers that hear of writes, with the warps and lanes of the threads that have issued these."""
     for touch in touches:
         if touch.writes and touch.barriers is not None:
+            if len(touch.barriers) == 1:
+                yield int(touch.barriers[0]), item.warps, item.lanes
+                continue
             for place in np.unique(touch.barriers).tolist():
                 here = touch.barriers == place
                 yield place, item.warps[here], item.lanes[here]
