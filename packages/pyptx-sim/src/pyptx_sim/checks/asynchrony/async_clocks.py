@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,8 +32,7 @@ Owner: TypeAlias = "tuple[GroupKind | None, bool]"
 """The groups whose work it is (None: nothing tells of it), and whether it only reads, and can be waited for so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Outstanding:
+class _Outstanding(NamedTuple):
     """Work of a warp that no wait has covered: its clock, the threads with their groups, and the last of these."""
 
     clock: int
@@ -195,8 +194,10 @@ class AsyncClocks:
             clocks[row] = left[0].clock - 1 if left else self._now[column]
             self._groups[column] = left if alone else self._unknown(column, warp, int(clocks[row]), kind.together)
             if alone and any(ends):
-                learns[row] = False
-                learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
+                lanes = [entry.lanes for entry in compress(outstanding, ends)]
+                learns[row] = len(lanes[0]) == WARP
+                if len(lanes[0]) < WARP:
+                    learns[row, np.concatenate(lanes)] = True
         self._clocks.learn_of(warps, learns, columns, clocks)
 
     def _unknown(self, column: int, warp: int, clock: int, together: int) -> list[_Outstanding]:

@@ -1,0 +1,75 @@
+"""Tables of last accesses, held against dictionaries: granules are split again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim.checks.race import shadow
+from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, WARP, Overflow, Table
+from pyptx_sim.checks.race.sparse import zeros
+
+GRANULES = 64
+
+
+def rows(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.integers(1, 1 << 20, (count, COLUMNS)).astype(np.int32)
+
+
+@pytest.mark.parametrize("at_once", [0, 40, 1 << 16])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_split_granule_keeps_its_row_until_somebody_touches_it(
+    seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shadow, "_SPLIT_AT_ONCE", at_once)
+    rng = np.random.default_rng(seed)
+    table, known, granules = Table(GRANULES), dict[int, list[int]](), GRANULES
+    for factor in (2, 1, 4, 2):
+        for _ in range(3):
+            at = rng.choice(granules, rng.integers(1, 12), replace=False)
+            entries = rows(rng, len(at))
+            table.put(at, entries)
+            known |= zip(at.tolist(), entries.tolist(), strict=True)
+        table.split(factor)
+        known = {granule * factor + part: row for granule, row in known.items() for part in range(factor)}
+        granules *= factor
+        everywhere = table.get(np.arange(granules))
+        assert {at: everywhere[at].tolist() for at in np.flatnonzero(everywhere[:, WARP] != NOBODY).tolist()} == known
+        at, entries = table.entries()
+        assert dict(zip(at.tolist(), entries.tolist(), strict=True)) == known
+        assert not any(table.misses(np.array([granule])) for granule in known)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_overflow_keeps_all_accesses_of_split_granules_in_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    more, known, granules = Overflow(GRANULES), dict[int, list[list[int]]](), GRANULES
+    for factor in (2, 4, 1, 2):
+        for _ in range(3):
+            at = rng.integers(0, granules, 20)
+            entries = rows(rng, 20)
+            more.add(at, entries)
+            for granule, entry in zip(at.tolist(), entries.tolist(), strict=True):
+                known.setdefault(granule, []).append(entry)
+            gone = rng.choice(granules, 5, replace=False)
+            more.drop(gone)
+            for granule in gone.tolist():
+                known.pop(granule, None)
+        more.split(factor)
+        known = {granule * factor + part: [*all_] for granule, all_ in known.items() for part in range(factor)}
+        granules *= factor
+    found = more.find(np.arange(granules))
+    assert found is not None
+    kept: dict[int, list[list[int]]] = {}
+    for granule, entry in zip(found[0].tolist(), found[1].tolist(), strict=True):
+        kept.setdefault(granule, []).append(entry)
+    assert kept == known
+
+
+@pytest.mark.parametrize("shape", [5, (3, 1 << 20)])
+def test_sparse_tables_are_zeros_that_can_be_written(shape: int | tuple[int, ...]) -> None:
+    table = zeros(shape, np.int64)
+    assert table.shape == np.zeros(shape).shape
+    assert not table.any()
+    table.reshape(-1)[-1] = 7
+    assert table.sum() == 7
