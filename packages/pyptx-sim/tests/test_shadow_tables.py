@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,13 @@ from pyptx_sim.checks.race import shadow
 from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, WARP, Overflow, Table
 from pyptx_sim.checks.race.sparse import zeros
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 GRANULES = 64
 
 
-def rows(rng: np.random.Generator, count: int) -> np.ndarray:
+def rows(rng: np.random.Generator, count: int) -> NDArray[np.int32]:
     return rng.integers(1, 1 << 20, (count, COLUMNS)).astype(np.int32)
 
 
@@ -23,7 +28,8 @@ def test_a_split_granule_keeps_its_row_until_somebody_touches_it(
 ) -> None:
     monkeypatch.setattr(shadow, "_SPLIT_AT_ONCE", at_once)
     rng = np.random.default_rng(seed)
-    table, known, granules = Table(GRANULES), dict[int, list[int]](), GRANULES
+    table, granules = Table(GRANULES), GRANULES
+    known: dict[int, list[int]] = {}
     for factor in (2, 1, 4, 2):
         for _ in range(3):
             at = rng.choice(granules, rng.integers(1, 12), replace=False)
@@ -43,7 +49,8 @@ def test_a_split_granule_keeps_its_row_until_somebody_touches_it(
 @pytest.mark.parametrize("seed", range(8))
 def test_an_overflow_keeps_all_accesses_of_split_granules_in_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    more, known, granules = Overflow(GRANULES), dict[int, list[list[int]]](), GRANULES
+    more, granules = Overflow(GRANULES), GRANULES
+    known: dict[int, list[list[int]]] = {}
     for factor in (2, 4, 1, 2):
         for _ in range(3):
             at = rng.integers(0, granules, 20)

@@ -114,7 +114,7 @@ class _Contiguous:
         at = sound.places
         masks = None if self._mask is None else turn.read(self._mask)[at]
         kept = None if self._bytes is None else turn.read(self._bytes)[at]
-        copies = []
+        copies: list[Issued | None] = []
         for number, one in enumerate(sound.by_thread()):
             places = [int(spot[at][number]) for spot in spots]
             mask = None if masks is None else int(masks[number])

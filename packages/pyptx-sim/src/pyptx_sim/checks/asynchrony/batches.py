@@ -87,7 +87,9 @@ def _apart(touches: Sequence[Touch], space: Space) -> bool:
 
 def _in_intervals_of_their_own(touches: Sequence[Touch]) -> bool:
     """Tell whether the bytes that an operation touches all lie between those that others touch."""
-    lows, highs, owners = [], [], []
+    lows: list[Offsets] = []
+    highs: list[Offsets] = []
+    owners: list[Offsets] = []
     for each in touches:
         first = np.flatnonzero(np.diff(each.owners, prepend=-1))
         lows.append(np.minimum.reduceat(each.offsets, first))

@@ -61,7 +61,8 @@ class Turn(Accesses):
 
     def issue_all(self, items: Iterable[tuple[AsyncItem, Iterable[Touch]]], *, proxy: Proxy | None = None) -> None:
         """Let the engine take on items, each with what it touches, one behind the other."""
-        observers, works = self.wave.machine.observers, []
+        observers = self.wave.machine.observers
+        works: list[Work] = []
         for item, touches in items:
             self.wave.engine.issue(item)
             if not self.observed:
