@@ -69,34 +69,6 @@ KNOWN = (
         "The destructor of `cuda::pipeline` lets one lane, which `match.any.sync` has elected, release for its whole "
         "warp, and the last one ends the barriers. `match.sync` orders no memory; `bar.warp.sync` would.",
     ),
-    known(
-        "waits",
-        "missing-proxy-fence",
-        "triton/maps/host-maps* triton/maps/*-roles.* triton/maps/map-beyond-* triton/maps/map-of-three-* "
-        "triton/maps/map-transposed.* triton/attention/attention-through-* triton/attention/attention-roles.* "
-        "cuda/copies/copied-to-a-barrier.sm_90a gluon/products/ring-wide.*",
-        "`mbarrier.init`, a barrier of the block, and copies that arrive there, without `fence.mbarrier_init` or a "
-        "proxy fence between: the letter of the manual, which NVIDIA's own libraries do not follow. To be a note.",
-    ),
-    known(
-        "waits",
-        "register-deal",
-        "tilelang/kernels/product-*.sm_90a tilelang/kernels/attention.sm_90a",
-        "The rule takes threads of small blocks to begin with 256 registers; ptxas lets them begin with what the "
-        "largest `setmaxnreg` of the kernel asks for.",
-    ),
-    known(
-        "waits",
-        "uninitialised-register",
-        "triton/elements/to-e5m2.sm_80 triton/elements/rounded-to-e5m2.sm_80",
-        "A permutation of bytes reads a register that nothing has written, and takes none of its bytes.",
-    ),
-    known(
-        "waits",
-        "uninitialised-memory",
-        "cuda/blocks/merge-sort.* cuda/blocks/warp-merge-sort.*",
-        "CUB reads one key behind the last, and selects another one.",
-    ),
 )
 
 

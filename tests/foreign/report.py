@@ -37,8 +37,6 @@ UNAVAILABLE = (
     ("Triton's block pointers", "Triton 3.9 has removed them: `tl.make_block_ptr` refers to tensor descriptors"),
     ("Triton's warp specialisation of a host's map whose rows two warpgroups share",
      "Triton 3.9 fails in its pass `NVGPUWarpSpecialization`: the descriptor keeps the whole box"),
-    ("textures and surfaces, cooperative launches, kernels linked of several modules",
-     "launched by other means than one module and one grid; they have tests of their own"),
     ("kernels for sm_100 and later", "the simulator has no tcgen05 yet"),
 )  # fmt: skip
 

@@ -6,14 +6,15 @@ import json
 import math
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
-from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import Launch, Mapped, Sampler, Surface, TensorMap, Texture, run
 from pyptx_sim.extension import rules
+from pyptx_sim.readers import from_triton
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,33 +67,43 @@ def judge(folder: Path) -> Outcome:
     if refused.exists():
         return Outcome((Fault("refused", refused.read_text(encoding="utf-8"), len(SCHEDULES)),))
     started, faults = time.perf_counter(), dict[str, Fault]()
-    launch = json.loads((folder / "launch.json").read_text(encoding="utf-8"))
+    launches = json.loads((folder / "launch.json").read_text(encoding="utf-8"))
     with np.load(folder / "arrays.npz") as stored:
         arrays = dict(stored)
-    text = (folder / "module.ptx").read_text(encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.ptx"))]
     for schedule in SCHEDULES:
-        met = {fault.kind: fault for fault in reversed(_faults(text, launch, arrays, schedule))}
+        met = {fault.kind: fault for fault in reversed(_faults(texts, launches, arrays, schedule))}
         for kind, fault in met.items():
             known = faults.get(kind)
             faults[kind] = replace(known, schedules=known.schedules + 1) if known else fault
     return Outcome(tuple(faults.values()), time.perf_counter() - started)
 
 
-def _faults(text: str, launch: dict[str, Any], arrays: dict[str, Array], schedule: dict[str, Any]) -> list[Fault]:
+def _faults(
+    texts: list[str], launches: list[dict[str, Any]], arrays: dict[str, Array], schedule: dict[str, Any]
+) -> list[Fault]:
     placed: dict[str, Array] = {}
-    arguments = [_argument(row, arrays, placed) for row in launch["arguments"]]
-    shape = {name: launch[name] for name in ("entry", "grid", "block", "cluster", "shared_bytes")}
     try:
-        result = run(text, args=arguments, **shape, **schedule)
+        result = run(texts, [_launch(each, texts[0], arrays, placed) for each in launches], **schedule)
     except Exception as error:  # noqa: BLE001 - a kernel that cannot be run is what is reported
         return [Fault(type(error).__name__, str(error))]
     found = [Fault(each.rule, each.message) for each in result.findings if each.severity in ACCUSATIONS]
-    for row in launch["arguments"]:
-        if row.get("wanted"):
-            away = distance(placed[row["array"]], arrays[f"{row['array']}.want"], ordered=row["ordered"])
-            if away > row["tolerance"]:
-                found.append(Fault("wrong", f"an array of {row['element']} is {away:.2g} away"))
+    for row in (row for launch in launches for row in launch["arguments"] if row.get("wanted")):
+        away = distance(placed[row["array"]], arrays[f"{row['array']}.want"], ordered=row["ordered"])
+        if away > row["tolerance"]:
+            found.append(Fault("wrong", f"an array of {row['element']} is {away:.2g} away"))
     return found
+
+
+def _launch(row: dict[str, Any], text: str, arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
+    """Return a launch of a shape, or one by what Triton says of the module of this text."""
+    fields = dict(row)
+    arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
+    if "triton" not in fields:
+        return Launch(args=arguments, **fields)
+    said = row["triton"]
+    metadata, source = SimpleNamespace(**said["metadata"]), SimpleNamespace(signature=said["signature"])
+    return from_triton(SimpleNamespace(asm={"ptx": text}, metadata=metadata, src=source), row["grid"], arguments)
 
 
 def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Any:
@@ -102,14 +113,16 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         return number.item()
     if "bytes" in row:
         return bytes.fromhex(row["bytes"])
-    if "scratch" in row:
-        return np.zeros(row["scratch"], np.uint8)
     name = row["array"]
     if name not in placed:
         placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(_dtype(row["element"]))
     array = placed[name]
     if "map" in row:
         return Mapped(array, _map(row["map"], array))
+    if "texture" in row:
+        return Texture(array, sampler=Sampler(**row["sampler"]), **row["texture"])
+    if "surface" in row:
+        return Surface(array, **row["surface"])
     return (array,) if row.get("structure") else array
 
 

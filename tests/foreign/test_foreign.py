@@ -144,7 +144,7 @@ def test_the_page_of_the_last_run_has_every_language_and_says_of_every_fault_why
 
 def test_launches_are_data(writing: tuple[Any, Any], tmp_path: Path) -> None:
     written(writing, tmp_path, HEAD + BODY, X)
-    launch = json.loads((tmp_path / "doubled.sm_90a" / "launch.json").read_text(encoding="utf-8"))
+    (launch,) = json.loads((tmp_path / "doubled.sm_90a" / "launch.json").read_text(encoding="utf-8"))
     assert launch["grid"] == [1, 1, 1]
     assert launch["block"] == [64, 1, 1]
     assert launch["arguments"][2] == {"number": 2.0, "kind": "float32"}

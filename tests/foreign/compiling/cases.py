@@ -52,6 +52,24 @@ class Described:
     fill: str = "zeros"
 
 
+@dataclass(frozen=True, eq=False)
+class Textured:
+    """An array behind a texture object; `sampler` are the words of `pyptx_sim.Sampler`."""
+
+    array: Array
+    geometry: str = "2d"
+    normalized_float: bool = False
+    sampler: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Surfaced:
+    """An array behind a surface object."""
+
+    array: Array
+    geometry: str = "2d"
+
+
 def given(values: Any, element: str = "") -> Array:
     """Return an array that is read only."""
     start = np.asarray(values)
@@ -77,6 +95,8 @@ class Case:
 
     `arguments` stand in the order of the parameters; those in `constants` are known to the compiler, which takes
     `options`. `block`, `cluster` and `shared_bytes` are what the kernel's language leaves to whom launches it.
+    `cooperative`: all blocks are resident at once. `behind`: the launch in front of it in the stream, of another kernel
+    of the same source, whose end it need not await (programmatic dependent launch).
     """
 
     name: str
@@ -86,6 +106,8 @@ class Case:
     block: int | Sequence[int] = 0
     cluster: int | Sequence[int] = 0
     shared_bytes: int = 0
+    cooperative: bool = False
+    behind: Case | None = None
     constants: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = BOTH

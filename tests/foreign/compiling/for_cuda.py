@@ -18,21 +18,29 @@ OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Return the module of a source with one of its entries chosen."""
-    parameters = Parameters()
+    """Return the module of a source with one of its entries chosen, and those of the units `linked` with it."""
+    behind = compiled(case.behind, target) if case.behind else None
+    parameters = Parameters(names=behind.parameters.names, arrays=behind.parameters.arrays) if behind else Parameters()
     for argument in case.arguments.values():
         parameters.add(argument)
-    text, complaint = _module(case.options["source"], target)
+    linked = case.options.get("linked", ())
+    relocatable = ("-dc",) if linked else ()
+    text, *others = (_module(source, target, *relocatable) for source in (case.options["source"], *linked))
+    return Compiled(text, case.kernel, parameters, case.block, linked=tuple(others), behind=behind)
+
+
+def _module(source: str, target: str, *options: str) -> str:
+    text, complaint = _said(source, target, *options)
     if complaint:
         raise RuntimeError(complaint)
-    return Compiled(text, case.kernel, parameters, case.block)
+    return text
 
 
 @cache
-def _module(source: str, target: str) -> tuple[str, str]:
+def _said(source: str, target: str, *options: str) -> tuple[str, str]:
     """Return the text of a module, or what nvcc has against its source."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "module.ptx"
-        command = ["nvcc", *OPTIONS, f"-arch={target}", str(SOURCES / source), "-o", str(output)]
+        command = ["nvcc", *OPTIONS, *options, f"-arch={target}", str(SOURCES / source), "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return ("", done.stderr) if done.returncode else (output.read_text(encoding="utf-8"), "")

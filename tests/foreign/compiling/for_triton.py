@@ -1,11 +1,10 @@
-"""Triton and Gluon: kernels compiled for a target that is not there, and what their launchers pass beside arguments."""
+"""Triton and Gluon: kernels compiled for a target that is not there, with what their launchers are told of them."""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
-from dataclasses import replace
 from typing import Any
 
 import triton
@@ -19,8 +18,6 @@ from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8e4nv",
          "float8_e5m2": "fp8e5", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
          "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64"}  # fmt: skip
-SWIZZLES = ("none", "32B", "64B", "128B")
-_SCRATCH = 128  # bytes of alignment of what a block gets
 _PTX_VERSION = 90  # the newest that ptxas 13.0 reads
 
 
@@ -38,22 +35,11 @@ def compiled(case: Case, target: str) -> Compiled:
         os.environ["TRITON_CACHE_DIR"] = cache
         kernel = _compiled(case, int(re.sub(r"\D", "", target)))
     text, known = kernel.asm["ptx"], kernel.metadata
-    threads = re.search(r"\.reqntid (\d+)", text)
-    clustered = getattr(known, "num_ctas", 1)
-    grid = [case.grid, 1, 1] if isinstance(case.grid, int) else [*case.grid, 1, 1][:3]
-    blocks = grid[0] * grid[1] * grid[2]
     parameters = Parameters()
-    maps = iter(known.tensordesc_meta or ())
     for argument in case.arguments.values():
-        if isinstance(argument, Described):
-            _described(parameters, argument, next(maps))
-        else:
-            parameters.add(argument)
-    for size in (known.global_scratch_size, known.profile_scratch_size):
-        parameters.scratch(max(size * blocks * clustered, _SCRATCH))
-    grid[0] *= clustered
-    block = int(threads[1]) if threads else 32 * known.num_warps
-    return Compiled(text, known.name, parameters, block, grid, clustered, known.shared)
+        parameters.add(argument.array if isinstance(argument, Described) else argument)
+    said = {"signature": kernel.src.signature, "metadata": known._asdict()}
+    return Compiled(text, known.name, parameters, case.block, triton=said)
 
 
 def _compiled(case: Case, capability: int) -> Any:
@@ -79,16 +65,3 @@ def _type(argument: Any) -> str:
 
 def _divisible(argument: Any) -> bool:
     return isinstance(argument, Array) or (isinstance(argument, int) and argument % 16 == 0)
-
-
-def _described(parameters: Parameters, argument: Described, known: dict[str, Any]) -> None:
-    """Add a tensor map, then the sizes and the strides of the tensor, as the launcher lays them out."""
-    shape = argument.array.start.shape
-    parameters.described(replace(argument, box=tuple(known["block_size"]), swizzle=SWIZZLES[known["swizzle"]]))
-    for size in shape:
-        parameters.number(size, "int32")
-    for axis in range(len(shape)):
-        stride = 1
-        for inner in shape[axis + 1 :]:
-            stride *= inner
-        parameters.number(stride, "int64")

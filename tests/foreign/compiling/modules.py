@@ -1,4 +1,4 @@
-"""A compiled kernel with its launch, on disk: `module.ptx` beside `launch.json` and `arrays.npz`."""
+"""A compiled kernel with its launch, on disk: `launch.json` and `arrays.npz` beside the text, `0.ptx`, of each unit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cases import Array, Case, Described
+from cases import Array, Case, Described, Surfaced, Textured
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,11 @@ class Parameters:
         described = {"dtype": OF_MAPS[argument.array.element], "box": argument.box, "swizzle": argument.swizzle}
         self.array(argument.array, map=described | {"fill": argument.fill})
 
+    def textured(self, argument: Textured) -> None:
+        """Add a texture object."""
+        texture = {"geometry": argument.geometry, "normalized_float": argument.normalized_float}
+        self.array(argument.array, texture=texture, sampler=argument.sampler)
+
     def structure(self, argument: Array | bytes) -> None:
         """Add a structure: of a pointer to an array, or of these bytes."""
         if isinstance(argument, Array):
@@ -54,16 +59,16 @@ class Parameters:
         """Add a number; `kind` is NumPy's name of its type."""
         self.rows.append({"number": value, "kind": kind})
 
-    def scratch(self, size: int) -> None:
-        """Add a pointer to so many zeroed bytes, of which the language's launcher takes care."""
-        self.rows.append({"scratch": size})
-
     def add(self, argument: Any) -> None:
-        """Add an array, a tensor map, or a number of Python as C has it: `int` and `float`, or NumPy's as it is."""
+        """Add an array or what describes one, or a number as C has it: Python's `int` and `float`, or NumPy's."""
         if isinstance(argument, Array):
             self.array(argument)
         elif isinstance(argument, Described):
             self.described(argument)
+        elif isinstance(argument, Textured):
+            self.textured(argument)
+        elif isinstance(argument, Surfaced):
+            self.array(argument.array, surface={"geometry": argument.geometry})
         elif isinstance(argument, np.generic):
             self.number(argument.item(), argument.dtype.name)
         else:
@@ -72,7 +77,11 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What a compiler made of a case."""
+    """What a compiler made of a case.
+
+    `linked` are texts of further translation units, `behind` is what it made of the launch in front. `triton` is what
+    Triton says of its kernel: by that, and not by a shape, it is launched.
+    """
 
     text: str
     entry: str
@@ -81,17 +90,31 @@ class Compiled:
     grid: Any = None
     cluster: Any = 0
     shared_bytes: int = 0
+    linked: tuple[str, ...] = ()
+    behind: Compiled | None = None
+    triton: dict[str, Any] | None = None
 
 
 def write(folder: Path, case: Case, made: Compiled) -> None:
     """Write what the runner reads."""
     folder.mkdir(parents=True)
-    (folder / "module.ptx").write_text(made.text, encoding="utf-8", newline="")
-    grid, cluster = (_three(each) for each in (made.grid or case.grid, made.cluster or case.cluster or 1))
-    launch = {"entry": made.entry, "grid": grid, "block": _three(made.block or case.block), "cluster": cluster,
-              "shared_bytes": made.shared_bytes or case.shared_bytes, "arguments": made.parameters.rows}  # fmt: skip
+    for number, text in enumerate([made.text, *made.linked]):
+        (folder / f"{number}.ptx").write_text(text, encoding="utf-8", newline="")
     np.savez(folder / "arrays.npz", **made.parameters.arrays)
-    (folder / "launch.json").write_text(json.dumps(launch, indent=1), encoding="utf-8")
+    launches = [_launch(case, made)]
+    if case.behind and made.behind:
+        launches = [_launch(case.behind, made.behind), launches[0] | {"dependent": True}]
+    (folder / "launch.json").write_text(json.dumps(launches, indent=1, default=str), encoding="utf-8")
+
+
+def _launch(case: Case, made: Compiled) -> dict[str, Any]:
+    grid, arguments = _three(made.grid or case.grid), made.parameters.rows
+    if made.triton:
+        return {"grid": grid, "arguments": arguments, "triton": made.triton}
+    block, cluster = _three(made.block or case.block), _three(made.cluster or case.cluster or 1)
+    shared = made.shared_bytes or case.shared_bytes
+    return {"entry": made.entry, "grid": grid, "block": block, "cluster": cluster, "shared_bytes": shared,
+            "cooperative": case.cooperative, "arguments": arguments}  # fmt: skip
 
 
 def _three(size: Any) -> list[int]:
