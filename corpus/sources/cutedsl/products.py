@@ -102,14 +102,14 @@ def warpgroups(m, n):
         arriving = cute.size_in_bytes(HALF, cute.slice_(layout_a, stage)) + cute.size_in_bytes(
             HALF, cute.slice_(layout_b, stage)
         )
-        one, four = (
+        one, warps = (
             pipeline.CooperativeGroup(pipeline.Agent.Thread),
-            pipeline.CooperativeGroup(pipeline.Agent.Thread, 4),
+            pipeline.CooperativeGroup(pipeline.Agent.Thread, m // 64 * 4),
         )
         ring = pipeline.PipelineTmaAsync.create(
             num_stages=STAGES,
             producer_group=one,
-            consumer_group=four,
+            consumer_group=warps,
             tx_count=arriving,
             barrier_storage=storage.barriers.data_ptr(),
         )

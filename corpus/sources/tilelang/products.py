@@ -58,11 +58,15 @@ def product_in_tensor_memory(rows, columns, depth, step, stages):
 def attention(length, width, queries=64, keys=64):
     """Softmax of Q · K, in steps along K, times V."""
     element = "float16"
-    tensor = T.Tensor((length, width), element)
     scale = 1.4426950408889634 / width**0.5
 
     @T.prim_func
-    def kernel(q: tensor, k: tensor, v: tensor, out: tensor):
+    def kernel(
+        q: T.Tensor((length, width), element),
+        k: T.Tensor((length, width), element),
+        v: T.Tensor((length, width), element),
+        out: T.Tensor((length, width), element),
+    ):
         with T.Kernel(length // queries, threads=128) as x:
             mine, key = T.alloc_shared((queries, width), element), T.alloc_shared((keys, width), element)
             value = T.alloc_shared((keys, width), element)
