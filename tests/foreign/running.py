@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from pyptx_sim import Launch, Mapped, Sampler, Surface, TensorMap, Texture, run
+from pyptx_arch_hopper import TensorMap
+from pyptx_sim import Launch, Mapped, Sampler, Surface, Texture, run
 from pyptx_sim.extension import rules
 from pyptx_sim.readers import from_triton
 

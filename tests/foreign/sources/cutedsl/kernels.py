@@ -72,4 +72,7 @@ CASES = [
     case("warpgroup-product", lambda: products.warpgroups(64, 128), [bytes(1), mapped(WA, 64), mapped(WB, 128),
          made(double(WA) @ double(WB).T, "float16")], [fake(HALF, 128, 128)] * 3, (2, 1), targets=HOPPER,
          shared_bytes=3 * (64 + 128) * 128 + 2048),
+    case("two-warpgroups-product", lambda: products.warpgroups(128, 128), [bytes(1), mapped(WA, 128), mapped(WB, 128),
+         made(double(WA) @ double(WB).T, "float16")], [fake(HALF, 128, 128)] * 3, (1, 1), 256, targets=HOPPER,
+         shared_bytes=3 * (128 + 128) * 128 + 2048),
 ]

@@ -7,50 +7,6 @@ from cases import Case, corpus, double, eighths, given, made, normal, whole
 products, rows = corpus("tilelang/products.py"), corpus("tilelang/rows.py")
 
 
-def attention(length, width, keys=32):
-    """Softmax of Q · K, in steps along K, times V."""
-    element, scale = "float16", 1.4426950408889634 / width**0.5
-
-    @T.prim_func
-    def kernel(
-        q: T.Tensor((length, width), element), k: T.Tensor((length, width), element),
-        v: T.Tensor((length, width), element), out: T.Tensor((length, width), element),
-    ):
-        with T.Kernel(length // 64, threads=128) as x:
-            mine, key = T.alloc_shared((64, width), element), T.alloc_shared((keys, width), element)
-            value = T.alloc_shared((keys, width), element)
-            scores, weights = T.alloc_fragment((64, keys), "float32"), T.alloc_fragment((64, keys), element)
-            total = T.alloc_fragment((64, width), "float32")
-            largest, before = T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
-            sums, length_of = T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
-            T.copy(q[x * 64, 0], mine)
-            T.clear(total)
-            T.clear(length_of)
-            T.fill(largest, -T.infinity("float32"))
-            for step in T.Pipelined(length // keys, num_stages=2):
-                T.copy(k[step * keys, 0], key)
-                T.clear(scores)
-                T.gemm(mine, key, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
-                T.copy(v[step * keys, 0], value)
-                T.copy(largest, before)
-                T.reduce_max(scores, largest, dim=1, clear=False)
-                for i, j in T.Parallel(64, keys):
-                    scores[i, j] = T.exp2((scores[i, j] - largest[i]) * scale)
-                T.reduce_sum(scores, sums, dim=1)
-                for i in T.Parallel(64):
-                    before[i] = T.exp2((before[i] - largest[i]) * scale)
-                    length_of[i] = length_of[i] * before[i] + sums[i]
-                T.copy(scores, weights)
-                for i, j in T.Parallel(64, width):
-                    total[i, j] *= before[i]
-                T.gemm(weights, value, total, policy=T.GemmWarpPolicy.FullRow)
-            for i, j in T.Parallel(64, width):
-                total[i, j] /= length_of[i]
-            T.copy(total, out[x * 64, 0])
-
-    return kernel
-
-
 def transpose(height, width):
     @T.prim_func
     def kernel(x: T.Tensor((height, width), "float32"), y: T.Tensor((width, height), "float32")):
@@ -103,6 +59,6 @@ CASES = [
     product("product-bfloat16", (128, 256, 128), "bfloat16", "float32", 64, 2, 256),
     product("product-int8", (128, 128, 128), "int8", "int32", 64, 2, factors=small),
     product("product-tf32", (128, 128, 64), "float32", "float32", 32, 2),
-    case("attention", lambda: attention(128, 64), q=given(Q, "float16"), k=given(K, "float16"), v=given(V, "float16"),
+    case("attention", lambda: products.attention(128, 64, keys=32), q=given(Q, "float16"), k=given(K, "float16"), v=given(V, "float16"),
          out=made(attended(Q, K, V), "float16", tolerance=4e-3)),
 ]
