@@ -45,6 +45,15 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What Triton said of a kernel, as `from_triton` reads it."""
+
+    asm: dict[str, str]
+    metadata: SimpleNamespace
+    src: SimpleNamespace
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one kernel under every schedule."""
 
@@ -104,7 +113,7 @@ def _launch(row: dict[str, Any], text: str, arrays: dict[str, Array], placed: di
         return Launch(args=arguments, **fields)
     said = row["triton"]
     metadata, source = SimpleNamespace(**said["metadata"]), SimpleNamespace(signature=said["signature"])
-    return from_triton(SimpleNamespace(asm={"ptx": text}, metadata=metadata, src=source), row["grid"], arguments)
+    return from_triton(Read({"ptx": text}, metadata, source), row["grid"], arguments)
 
 
 def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Any:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-HEAD = (
-    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"
-)
+UNIT = ".version 8.0\n.target sm_90\n.address_size 64\n"
+HEAD = UNIT + ".visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"
 BODY = """
 .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<6>;
 ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.f32 %f1, [f];
@@ -31,6 +30,29 @@ ld.global.f32 %f2, [%rd1]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd2], %f2;
 ret; }
 """
 X = np.arange(64, dtype=np.float32)
+CALLING = """.extern .func (.param .f32 r) doubled(.param .f32 v);
+.visible .entry k(.param .u64 x, .param .u64 y) {
+.reg .b32 %r<2>; .reg .f32 %f<3>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3;
+ld.global.f32 %f1, [%rd1];
+{ .param .f32 v; .param .f32 r; st.param.f32 [v], %f1; call (r), doubled, (v); ld.param.f32 %f2, [r]; }
+st.global.f32 [%rd2], %f2;
+ret; }
+"""
+CALLED = """.visible .func (.param .f32 r) doubled(.param .f32 v) {
+.reg .f32 %f<3>;
+ld.param.f32 %f1, [v]; add.f32 %f2, %f1, %f1; st.param.f32 [r], %f2;
+ret; }
+"""
+FILTERING = """.visible .entry k(.param .u64 texture, .param .u64 surface) {
+.reg .b32 %r<3>; .reg .f32 %f<6>; .reg .b64 %rd<3>;
+ld.param.u64 %rd1, [texture]; ld.param.u64 %rd2, [surface];
+mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f1, %r1; add.f32 %f1, %f1, 0f3F800000; shl.b32 %r2, %r1, 2;
+tex.1d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd1, {%f1}];
+sust.b.1d.b32.trap [%rd2, {%r2}], {%f2};
+ret; }
+"""
 
 
 @pytest.fixture
@@ -140,6 +162,62 @@ def test_the_page_of_the_last_run_has_every_language_and_says_of_every_fault_why
     lines = [line for line in text.splitlines() if "right, `" in line]
     assert lines
     assert not [line for line in lines if re.search(r"`[\w-]+`(?! \()", line)]
+
+
+def test_translation_units_are_linked(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    cases, modules = writing
+    parameters = modules.Parameters()
+    for argument in (cases.given(X), cases.made(X.astype(np.float64) * 2, "float32")):
+        parameters.add(argument)
+    made = modules.Compiled(UNIT + CALLING, "k", parameters, 64, linked=(UNIT + CALLED,))
+    modules.write(tmp_path / "linked", cases.Case("linked", None, {}), made)
+    assert judge(tmp_path / "linked").clean
+    (tmp_path / "linked" / "1.ptx").unlink()
+    assert not judge(tmp_path / "linked").right
+
+
+@pytest.mark.parametrize("wait", ["griddepcontrol.wait;\n", ""])
+def test_a_launch_behind_another_waits_for_it(writing: tuple[Any, Any], tmp_path: Path, wait: str) -> None:
+    """Both double; the second reads what the first one writes."""
+    cases, modules = writing
+    between, last = (cases.made(X.astype(np.float64) * times, "float32") for times in (2, 4))
+    first = modules.Parameters()
+    second = modules.Parameters(names=first.names, arrays=first.arrays)
+    for parameters, arguments in ((first, (cases.given(X), between, 2.0)), (second, (between, last, 2.0))):
+        for argument in arguments:
+            parameters.add(argument)
+    waiting = (HEAD.removeprefix(UNIT) + BODY).replace("k(", "waiting(").replace("mov.u32", wait + "mov.u32")
+    text = HEAD + BODY.replace("mov.u32", "griddepcontrol.launch_dependents;\nmov.u32") + waiting
+    made = modules.Compiled(text, "waiting", second, 64, behind=modules.Compiled(text, "k", first, 64))
+    modules.write(tmp_path / "both", cases.Case("both", None, {}, behind=cases.Case("first", None, {})), made)
+    faults = judge(tmp_path / "both").faults
+    assert {fault.kind for fault in faults} >= ({"global-race"} if not wait else set())
+    assert bool(wait) != bool(faults)
+
+
+def test_textures_and_surfaces_are_passed_by_handles(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    cases, modules = writing
+    parameters = modules.Parameters()
+    parameters.add(cases.Textured(cases.given(X), "1d", sampler={"filter": "linear"}))
+    between = (X + np.minimum(X + 1, X[-1])).astype(np.float64) / 2
+    parameters.add(cases.Surfaced(cases.made(between, "float32"), "1d"))
+    made = modules.Compiled(UNIT + FILTERING, "k", parameters, 64)
+    modules.write(tmp_path / "filtered", cases.Case("filtered", None, {}), made)
+    assert judge(tmp_path / "filtered").clean
+
+
+def test_kernels_of_triton_are_launched_by_what_it_says_of_them(writing: tuple[Any, Any], tmp_path: Path) -> None:
+    """Scratch memory, which it passes behind the arguments, and the block are not the case's."""
+    cases, modules = writing
+    parameters = modules.Parameters()
+    for argument in (cases.given(X), cases.made(X.astype(np.float64) * 2, "float32"), 2.0):
+        parameters.add(argument)
+    metadata = {"name": "k", "num_warps": 2, "num_ctas": 1, "shared": 0, "tensordesc_meta": None}
+    signature = {"x": "*fp32", "y": "*fp32", "SIZE": "constexpr", "f": "fp32"}
+    text = HEAD.replace(".f32 f)", ".f32 f, .param .u64 scratch, .param .u64 profile)") + BODY
+    said = {"metadata": metadata, "signature": signature}
+    modules.write(tmp_path / "k", cases.Case("k", None, {}), modules.Compiled(text, "k", parameters, 0, triton=said))
+    assert judge(tmp_path / "k").clean
 
 
 def test_launches_are_data(writing: tuple[Any, Any], tmp_path: Path) -> None:
