@@ -94,7 +94,7 @@ def _faults(
 ) -> list[Fault]:
     placed: dict[str, Array] = {}
     try:
-        result = run(texts, [_launch(each, texts[0], arrays, placed) for each in launches], **schedule)
+        result = run(texts, [_launch(each, texts, arrays, placed) for each in launches], **schedule)
     except Exception as error:  # noqa: BLE001 - a kernel that cannot be run is what is reported
         return [Fault(type(error).__name__, str(error))]
     found = [Fault(each.rule, each.message) for each in result.findings if each.severity in ACCUSATIONS]
@@ -105,14 +105,15 @@ def _faults(
     return found
 
 
-def _launch(row: dict[str, Any], text: str, arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
-    """Return a launch of a shape, or one by what Triton says of the module of this text."""
+def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
+    """Return a launch of a shape, or one by what Triton says of the entry, which is in one of the texts."""
     fields = dict(row)
     arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
     if "triton" not in fields:
         return Launch(args=arguments, **fields)
     said = row["triton"]
     metadata, source = SimpleNamespace(**said["metadata"]), SimpleNamespace(signature=said["signature"])
+    text = next(text for text in texts if f".entry {metadata.name}(" in text)
     return from_triton(Read({"ptx": text}, metadata, source), row["grid"], arguments)
 
 

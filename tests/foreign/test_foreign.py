@@ -182,13 +182,15 @@ def test_a_launch_behind_another_waits_for_it(writing: tuple[Any, Any], tmp_path
     cases, modules = writing
     between, last = (cases.made(X.astype(np.float64) * times, "float32") for times in (2, 4))
     first = modules.Parameters()
-    second = modules.Parameters(names=first.names, arrays=first.arrays)
-    for parameters, arguments in ((first, (cases.given(X), between, 2.0)), (second, (between, last, 2.0))):
-        for argument in arguments:
-            parameters.add(argument)
+    for argument in (cases.given(X), between, 2.0):
+        first.add(argument)
     waiting = (HEAD.removeprefix(UNIT) + BODY).replace("k(", "waiting(").replace("mov.u32", wait + "mov.u32")
     text = HEAD + BODY.replace("mov.u32", "griddepcontrol.launch_dependents;\nmov.u32") + waiting
-    made = modules.Compiled(text, "waiting", second, 64, behind=modules.Compiled(text, "k", first, 64))
+    front = modules.Compiled(text, "k", first, 64)
+    second = modules.Parameters.behind(front)
+    for argument in (between, last, 2.0):
+        second.add(argument)
+    made = modules.Compiled(text, "waiting", second, 64, behind=front)
     modules.write(tmp_path / "both", cases.Case("both", None, {}, behind=cases.Case("first", None, {})), made)
     faults = judge(tmp_path / "both").faults
     assert {fault.kind for fault in faults} >= ({"global-race"} if not wait else set())

@@ -20,7 +20,7 @@ OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
 def compiled(case: Case, target: str) -> Compiled:
     """Return the module of a source with one of its entries chosen, and those of the units `linked` with it."""
     behind = compiled(case.behind, target) if case.behind else None
-    parameters = Parameters(names=behind.parameters.names, arrays=behind.parameters.arrays) if behind else Parameters()
+    parameters = Parameters.behind(behind)
     for argument in case.arguments.values():
         parameters.add(argument)
     linked = case.options.get("linked", ())

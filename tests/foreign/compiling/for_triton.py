@@ -35,11 +35,13 @@ def compiled(case: Case, target: str) -> Compiled:
         os.environ["TRITON_CACHE_DIR"] = cache
         kernel = _compiled(case, int(re.sub(r"\D", "", target)))
     text, known = kernel.asm["ptx"], kernel.metadata
-    parameters = Parameters()
+    behind = compiled(case.behind, target) if case.behind else None
+    parameters = Parameters.behind(behind)
     for argument in case.arguments.values():
         parameters.add(argument.array if isinstance(argument, Described) else argument)
     said = {"signature": kernel.src.signature, "metadata": known._asdict()}
-    return Compiled(text, known.name, parameters, case.block, triton=said)
+    others = (behind.text,) if behind else ()
+    return Compiled(text, known.name, parameters, case.block, linked=others, behind=behind, triton=said)
 
 
 def _compiled(case: Case, capability: int) -> Any:

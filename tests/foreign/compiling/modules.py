@@ -26,11 +26,16 @@ class Parameters:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
+    names: dict[Array, str] = field(default_factory=dict)
+
+    @classmethod
+    def behind(cls, first: Compiled | None) -> Parameters:
+        """Return none yet; arrays of a launch in front are the same ones."""
+        return cls(arrays=first.parameters.arrays, names=first.parameters.names) if first else cls()
 
     def array(self, array: Array, **more: Any) -> None:
         """Add a pointer to an array; the same array twice is one."""
-        name = self.names.setdefault(id(array), f"array{len(self.names)}")
+        name = self.names.setdefault(array, f"array{len(self.names)}")
         self.arrays[f"{name}.start"] = array.start
         row: dict[str, Any] = {"array": name, "element": array.element, **more}
         if array.want is not None:

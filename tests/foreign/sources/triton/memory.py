@@ -3,7 +3,8 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import Case, double, eighths, given, made, normal, whole
+from cases import HOPPER, Case, double, eighths, given, made, normal, whole
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 
 @triton.jit
@@ -127,6 +128,22 @@ def grid_barrier(x, out, count, B: tl.constexpr):
 
 
 @triton.jit
+def halved(x, halves, B: tl.constexpr):
+    gdc_launch_dependents()
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(halves + at, tl.load(x + at) / 2)
+
+
+@triton.jit
+def behind_another(halves, weights, out, B: tl.constexpr):
+    """Weights are loaded while the kernel in front still runs."""
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    weight = tl.load(weights + at)
+    gdc_wait()
+    tl.store(out + tl.program_id(0), tl.sum(tl.load(halves + at) * weight))
+
+
+@triton.jit
 def taken(x, out, next_tile, TILES: tl.constexpr, B: tl.constexpr):
     """Blocks take tiles as they come."""
     tile = tl.atomic_add(next_tile, 1, sem="relaxed")
@@ -160,6 +177,8 @@ FOLDED = [
     np.bitwise_xor.reduce(X, None),
 ]
 EVEN = np.zeros(512, np.int32)
+WEIGHTS = eighths(4, 128)
+HALVES = made(double(F.reshape(4, 128)) / 2, "float32")
 EVEN[: (V % 2 == 0).sum()] = V[V % 2 == 0]
 
 CASES = [
@@ -288,6 +307,7 @@ CASES = [
         },
         4,
         constants={"B": 128},
+        options={"launch_cooperative_grid": True},
     ),
     Case(
         "tiles-as-they-come",
@@ -301,5 +321,15 @@ CASES = [
         cached,
         {"x": given(TILES), "out": made(TILES[:2].ravel() * 3, "int32")},
         constants={"B": 128},
+    ),
+    Case(
+        "behind-another",
+        behind_another,
+        {"halves": HALVES, "weights": given(WEIGHTS), "out": made((HALVES.want * WEIGHTS).sum(1), "float32")},
+        4,
+        constants={"B": 128},
+        options={"launch_pdl": True},
+        targets=HOPPER,
+        behind=Case("halved", halved, {"x": given(F), "halves": HALVES}, 4, constants={"B": 128}, targets=HOPPER),
     ),
 ]
