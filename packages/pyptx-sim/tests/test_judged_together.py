@@ -60,6 +60,7 @@ def findings(step: int, *, fenced: bool) -> list[Finding]:
     return [finding for finding in result.findings if finding.rule != "uninitialised-output"]
 
 
+@pytest.mark.hopper
 @pytest.mark.parametrize("fenced", [True, False])
 @pytest.mark.parametrize("step", [64, 48, 32, 16, 0])
 def test_the_same_is_found_as_of_each_copy_by_itself(
