@@ -6,8 +6,8 @@ anywhere behind the newest write that its thread knows, but not between an updat
 the axioms forbid then cannot be seen. Memory holds the newest writes. Manual: "Memory Consistency Model", "Axioms".
 
 Of a location the last writes are kept; of an instruction that goes to a crowd of locations, none: there the newest is
-read. A location that is written again and again in vain shows its newest write after so many stale reads of it, and a
-thread that polls will see it.
+read. So it is of a location once it has been read so often, since its newest write, that returned an older one: a
+thread that polls will see what it waits for.
 """
 
 from __future__ import annotations
