@@ -1,0 +1,120 @@
+"""Which cell of tensor memory a register of tcgen05.ld and tcgen05.st holds. Manual: "Matrix fragments for shape …".
+
+A warp moves 16 or 32 lanes. Both numbers of a cell count from the address of the instruction: `row` is the lane,
+`column` the column. The manual's figures are pictures; the steps below are what CuTe's copy traits of these
+instructions and Triton's linear layouts say, which agree. Not confirmed by hardware here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.fragments.layout import Fragment, N, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
+
+_CELL = 32  # bits
+_HALF = 16
+_REGISTERS = 128  # the most that a thread moves
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one repetition moves: `lanes` by `columns` cells, `accesses` times.
+
+    `threads` and `registers` have a step for each bit of the number of a thread and of its register.
+    """
+
+    lanes: int
+    columns: int
+    threads: tuple[Step, ...]
+    registers: tuple[Step, ...] = ()
+    accesses: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many registers a thread holds of one repetition."""
+        return 1 << len(self.registers)
+
+
+_EIGHT: Final = (Step(1), Step(2), Step(4))
+_FOUR: Final = (Step(0, 1), Step(0, 2))
+_BELOW: Final = Step(8)
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Step(16))),
+    # Neighbouring threads stand eight lanes apart: a pair of pairs has the same two columns of two lanes.
+    "16x64b": Shape(16, 2, (_BELOW, Step(0, 1), *_EIGHT)),
+    "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
+    # As the sums of mma.sync lie: a thread has two columns side by side.
+    "16x256b": Shape(16, 8, (Step(0, 2), Step(0, 4), *_EIGHT), (Step(0, 1), _BELOW)),
+    # The upper half of the warp has the same lanes, from the second address on.
+    "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Step(0, 0, 1)), accesses=2),
+}
+
+
+@cache
+def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Fragment:
+    """Return the layout of a thread's registers over lanes (rows) and columns, both relative to the address.
+
+    `repeats` is what `.num` says, 4 for `.x4`: repetitions lie side by side. A register holds a cell; if `packed`, as
+    `.pack::16b` and `.unpack::16b` ask for, the lower halves of two cells side by side, the left one low: twice as many
+    columns are moved. Of `16x32bx2` the second access is the fragment's second product.
+
+    Raise ValueError for a shape or a number of repetitions that these instructions do not have.
+    """
+    one = SHAPES.get(shape)
+    if one is None:
+        raise ValueError(f"tcgen05.ld and tcgen05.st have the shapes {', '.join(SHAPES)}, not {shape}")
+    if repeats not in (1 << bit for bit in range(_REGISTERS.bit_length())) or one.count * repeats > _REGISTERS:
+        raise ValueError(f"{shape} is repeated 1, 2, 4 to {_REGISTERS // one.count} times, not {repeats}")
+    further = tuple(Step(0, one.columns << bit) for bit in range(repeats.bit_length() - 1))
+    elements = (*one.registers, *further)
+    threads, wide = one.threads, one.columns * repeats
+    if packed:
+        threads, elements = _spread(threads), (Step(0, 1), *_spread(elements))
+        wide *= 2
+    title = f"tcgen05.ld {shape}.x{repeats}{' of halves' if packed else ''}"
+    bits = _HALF if packed else _CELL
+    return Fragment(title, one.lanes, wide, bits, threads, elements, _CELL, one.accesses)
+
+
+def _spread(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return steps over pairs of columns."""
+    return tuple(Step(step.row, 2 * step.column, step.product) for step in steps)
+
+
+def lane(shape: str, thread: N, register: int) -> N:
+    """Return the lane, relative to the address, of a register of a thread (0 to 31); repetitions lie in the same lanes.
+
+    Raise ValueError for an unknown shape, IndexError for a register that no number of repetitions brings.
+    """
+    return _widest(shape).row(thread, register)
+
+
+def column(shape: str, thread: N, register: int, split: int = 0, *, packed: bool = False) -> N:
+    """Return the column, relative to the address, of a register of a thread; if `packed`, of its lower half.
+
+    `split` is how many columns the second access of `16x32bx2` lies behind the first. A column does not depend on the
+    number of repetitions. Raise as `lane` does.
+    """
+    held = _widest(shape, packed=packed)
+    index = register * held.packed
+    found = held.column(thread, index)
+    if held.products == 1:
+        return found
+    second = held.product(thread, index)
+    for bit in range(split.bit_length()):
+        if split >> bit & 1:
+            found = found + (second << bit)
+    return found
+
+
+def _widest(shape: str, *, packed: bool = False) -> Fragment:
+    count = SHAPES[shape].count if shape in SHAPES else 1
+    return register_fragment(shape, _REGISTERS // count, packed=packed)

@@ -1,0 +1,103 @@
+"""Which cell a register of tcgen05.ld holds, in the terms of CuTe's algebra: shapes and strides over bits."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_arch_blackwell.layouts.moves import SHAPES, column, lane, register_fragment
+from pyptx_arch_blackwell.table.tensor_memory import REPEATS
+from pyptx_arch_blackwell.table.tensor_memory import SHAPES as FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Modes = list[tuple[int, int]]
+
+# Of `repeats` repetitions: how threads and the bits that a thread holds map to bits of the matrix, whose lanes follow
+# each other, each as wide as the sum of its columns. A mode is an extent and a stride, the first one counts fastest.
+MODES: dict[str, Callable[[int], tuple[Modes, Modes]]] = {
+    "32x32b": lambda n: ([(32, 32 * n)], [(32 * n, 1)]),
+    "16x64b": lambda n: ([(2, 512 * n), (2, 32), (8, 64 * n)], [(32, 1), (n, 64)]),
+    "16x128b": lambda n: ([(4, 32), (8, 128 * n)], [(32, 1), (2, 1024 * n), (n, 128)]),
+    "16x256b": lambda n: ([(4, 64), (8, 256 * n)], [(64, 1), (2, 2048 * n), (n, 256)]),
+    "16x32bx2": lambda n: ([(16, 64 * n), (2, 32 * n)], [(32 * n, 1)]),
+}
+LANES = {"32x32b": 32}
+EVERY = [(shape, repeats) for shape, count in FORMS for repeats in (int(name[1:]) for name in REPEATS)
+         if count * repeats <= 128]  # fmt: skip
+each = pytest.mark.parametrize(("shape", "repeats"), EVERY)
+
+
+def evaluate(modes: Modes, number: int) -> int:
+    """Return where a layout of CuTe takes a number."""
+    total = 0
+    for extent, stride in modes:
+        number, digit = divmod(number, extent)
+        total += digit * stride
+    assert number == 0
+    return total
+
+
+def cell(shape: str, repeats: int, thread: int, bit: int) -> tuple[int, int]:
+    """Return the lane and the bit within it."""
+    threads, values = MODES[shape](repeats)
+    wide = 32 * repeats * SHAPES[shape].columns * SHAPES[shape].accesses
+    return divmod(evaluate(threads, thread) + evaluate(values, bit), wide)
+
+
+@each
+def test_registers_lie_as_the_layout_algebra_says(shape: str, repeats: int) -> None:
+    split = repeats + 3
+    for thread, register in product(range(32), range(SHAPES[shape].count * repeats)):
+        row, bit = cell(shape, repeats, thread, 32 * register)
+        if shape == "16x32bx2":  # CuTe puts the second access right behind the first
+            second, bit = divmod(bit, 32 * repeats)
+            bit += 32 * split * second
+        assert (lane(shape, thread, register), 32 * column(shape, thread, register, split)) == (row, bit)
+
+
+@each
+def test_packed_registers_hold_two_neighbouring_columns(shape: str, repeats: int) -> None:
+    # CuTe numbers the halves that are moved as if there were no others: half i of a lane is the lower one of column i.
+    held = register_fragment(shape, repeats, packed=True)
+    assert (held.bits, held.packed, held.columns) == (16, 2, 2 * SHAPES[shape].columns * repeats)
+    for thread, index in product(range(32), range(held.count)):
+        row, bit = cell(shape, repeats, thread, 16 * index)
+        second, half = divmod(bit // 16, held.columns)
+        place = held.row(thread, index), held.column(thread, index), held.product(thread, index)
+        assert place == (row, half, second)
+        assert column(shape, thread, index // 2, packed=True) == half - index % 2 + 0 * second
+
+
+@each
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_cell_is_held_once(shape: str, repeats: int, packed: bool) -> None:
+    held = register_fragment(shape, repeats, packed=packed)
+    places = [
+        (held.row(thread, index), held.column(thread, index), held.product(thread, index))
+        for thread, index in product(range(32), range(held.count))
+    ]
+    every = product(range(LANES.get(shape, 16)), range(held.columns), range(held.products))
+    assert sorted(places) == list(every)
+    assert held.registers == SHAPES[shape].count * repeats
+
+
+def test_sixteen_lanes_of_256_bits_lie_as_sums_of_mma() -> None:
+    # Manual, "Matrix Fragments for mma.m16n8k16": row g or g + 8, columns 2t and 2t + 1.
+    for thread, register in product(range(32), range(4)):
+        assert lane("16x256b", thread, register) == thread // 4 + 8 * (register // 2)
+        assert column("16x256b", thread, register) == thread % 4 * 2 + register % 2
+
+
+def test_what_the_instructions_do_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="not 64x32b"):
+        register_fragment("64x32b", 1)
+    with pytest.raises(ValueError, match="to 32 times, not 64"):
+        register_fragment("16x256b", 64)
+    with pytest.raises(ValueError, match="not 3"):
+        register_fragment("32x32b", 3)
+    with pytest.raises(IndexError):
+        lane("32x32b", 0, 128)
