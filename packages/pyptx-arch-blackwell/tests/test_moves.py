@@ -74,7 +74,7 @@ def test_packed_registers_hold_two_neighbouring_columns(shape: str, repeats: int
 
 @each
 @pytest.mark.parametrize("packed", [False, True])
-def test_every_cell_is_held_once(shape: str, repeats: int, packed: bool) -> None:
+def test_every_cell_is_held_once(shape: str, repeats: int, *, packed: bool) -> None:
     held = register_fragment(shape, repeats, packed=packed)
     places = [
         (held.row(thread, index), held.column(thread, index), held.product(thread, index))
