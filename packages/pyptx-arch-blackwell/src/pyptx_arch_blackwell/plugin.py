@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute
+    from pyptx_ir.plugins.rows import LaunchAttribute, SimulatorExtension
 
 
 @hookimpl
@@ -33,3 +33,16 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_arch_blackwell.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
+    """Return what is of Blackwell in the simulator, which alone asks."""
+    from pyptx_ir.plugins.rows import SimulatorExtension
+
+    def load() -> object:
+        from pyptx_arch_blackwell.sim.extension import EXTENSION
+
+        return EXTENSION
+
+    return (SimulatorExtension("blackwell", load),)

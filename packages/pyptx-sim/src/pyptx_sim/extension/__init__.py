@@ -35,6 +35,7 @@ from pyptx_sim.observer import AccessKind, Observer, Touch, Work
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
+    from pyptx_sim.instructions.compiling.carrying import Carried as Carried
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
     from pyptx_sim.instructions.compiling.registers import Reader as Reader
     from pyptx_sim.instructions.compiling.registers import Writer as Writer
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.stalled import Stalled as Stalled
+    from pyptx_sim.machine.undefined import Origin as Origin
     from pyptx_sim.machine.wave import Wave as Wave
     from pyptx_sim.operation import Array as Array
     from pyptx_sim.operation import Mask as Mask

@@ -25,7 +25,9 @@ class GroupKind:
     rule `unfinished`, which the extension has to have. `issued_by` is who issues one operation together: a `lane`, or
     the four warps of a `warpgroup`. A wait lets the lanes that wait know of what their `warp` has issued, or only of
     what these `lanes` have issued themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has
-    to be so far. `severity` is that of not having waited, if it isn't the rule's.
+    to be so far. `pipelined`: what threads issue is performed in the order in which they do so, if that is ordered
+    itself: such an operation need not wait for earlier ones of the kind. `severity` is that of not having waited, if it
+    isn't the rule's.
     """
 
     name: str
@@ -34,6 +36,7 @@ class GroupKind:
     issued_by: Literal["lane", "warpgroup"] = "lane"
     tells: Literal["warp", "lanes"] = "warp"
     reads: bool = False
+    pipelined: bool = False
     severity: Severity | None = None
 
     @property

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.race.shadow import TIME
+from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class AsyncClocks:
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
         self._reached: dict[int, dict[int, int]] = {}  # by column and warp: up to which clock it has waited
         self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
+        self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lane
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[int, list[_Followed]] = {}  # by item_id
         # By place and phase, and column: which lanes have let arrivals follow the work of each clock.
@@ -98,6 +101,7 @@ class AsyncClocks:
         self._now[:] = 0
         for known in (self._groups, self._reached, self._completing, self._following, self._seen, self._latest):
             known.clear()
+        self._issues.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
         first = self._of_warps.get(owner)
@@ -155,8 +159,39 @@ class AsyncClocks:
             own = slice(bounds[number], bounds[number + 1])
             entry = _Outstanding(clock, lanes[own], groups[own], last[number])
             self._groups.setdefault(column, []).append(entry)
+            if owner[0] is not None and owner[0].pipelined:
+                issue = int(self._clocks.now[work.warps[order[bounds[number]]]]), int(entry.lanes[0])
+                self._issues.setdefault(column, []).append(issue)
         self._issuers_of(owner[0])[work.warps, work.lanes] = True
         return agents, self._now[agents]
+
+    def issued_before(self, work: Work, owners: Offsets, rows: Offsets, last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each of `last`, entries of agents, whether its work comes before some of `work` in a pipeline.
+
+        `owners` says which operation meets each, and `rows` what its thread knows.
+        """
+        kind = work.kind
+        ordered = np.zeros(len(last), np.bool_)
+        first = self._of_warps.get((kind, False))
+        if kind is None or not kind.pipelined or first is None:
+            return ordered
+        columns = last[:, WARP_COLUMN].astype(np.int64) - 1
+        warps = columns - first
+        ordered[:] = (warps == work.warps[owners]) & (self._issuers_of(kind).sum(axis=1) == 1)[warps % self._warps]
+        rest = np.flatnonzero(~ordered & (warps >= 0) & (warps < self._warps))
+        if len(rest):
+            clocks = last[rest, TIME]
+            issues = np.array(
+                [
+                    self._issues[column][clock - 1]
+                    for column, clock in zip(columns[rest].tolist(), clocks.tolist(), strict=True)
+                ]
+            )
+            own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], work.lanes[owners[rest]]
+            held = self._clocks.orders(rows[rest], others, issues[:, 1], issues[:, 0])
+            within = self._clocks.orders_within(others, mine, issues[:, 1], issues[:, 0])
+            ordered[rest] = np.where(own, within, held)
+        return ordered
 
     def _issuers_of(self, kind: GroupKind | None) -> NDArray[np.bool_]:
         """Return which lanes have issued work of a kind."""

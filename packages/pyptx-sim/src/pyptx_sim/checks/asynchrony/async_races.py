@@ -58,8 +58,8 @@ class Report(Protocol):
 class Entries:
     """Accesses of granules: `at[i]`, all in `reach`, by `warps[i]` (of asynchronous work: the warp that issued it).
 
-    Row `rows[i]` of `known` says what they know. Atomic ones may meet each other. `owners[i]` is the operation.
-    `accesses`: they are those of warps themselves.
+    Row `rows[i]` of `known` says what they know. Atomic ones may meet each other. `owners[i]` is the operation of
+    `work`, which is None of accesses of warps themselves.
     """
 
     space: Space
@@ -71,7 +71,7 @@ class Entries:
     pc: int
     atomic: bool
     owners: Offsets
-    accesses: bool = False
+    work: Work | None = None
 
 
 class _Marks:
@@ -146,7 +146,7 @@ class AsyncRaces:
             writes = kind in {"write", "atomic"}
             rows, reach = self._clocks.rows(warps, lanes), reach_of(at)
             known, atomic = self._clocks.known, kind == "atomic"
-            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners, accesses=True)
+            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners)
             self._against(marks, entries, "writes" if writes else "reads", writes=writes)
 
     def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
@@ -164,6 +164,9 @@ class AsyncRaces:
         late = entries.known[entries.rows, last[:, WARP] - 1] < last[:, TIME]
         if entries.atomic:
             late &= last[:, LANE] == 0
+        if entries.work is not None and late.any():
+            at = np.flatnonzero(late)
+            late[at] = ~self.agents.issued_before(entries.work, entries.owners[at], entries.rows[at], last[at])
         if late.any():
             bad = np.flatnonzero(late)
             first = int(bad[0])
@@ -173,7 +176,7 @@ class AsyncRaces:
             told += self._in_vain(rule, int(last[first, WARP]) - 1, int(entries.warps[first]))
             other_pc = int(last[first, PC])
             # What the accesses of warps miss is one thing, the wait for that work.
-            cause = (other_pc, does) if entries.accesses else None
+            cause = (other_pc, does) if entries.work is None else None
             self._report(rule, told, entries.pc, other_pc, cause=cause)
 
     def _in_vain(self, rule: str, column: int, warp: int) -> str:
@@ -281,7 +284,7 @@ class AsyncRaces:
         at, pieces = marks.granules(touch.offsets, touch.size)
         owners = touch.owners[pieces]
         entries = Entries(
-            touch.space, at, reach_of(at), work.warps[owners], known, rows[owners], work.pc, touch.atomic, owners
+            touch.space, at, reach_of(at), work.warps[owners], known, rows[owners], work.pc, touch.atomic, owners, work
         )
         does = "issues work that writes" if touch.writes else "issues work that reads"
         self._against(marks, entries, does, writes=touch.writes)

@@ -72,9 +72,15 @@ class Operands(BoundInstruction):
     __slots__ = ()
 
     def source(self, name: str, ptx_type: str) -> Reader:
-        """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the register or number in it."""
+        """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the number that it stands for."""
         operand = self.named(name)
-        return self.read(operand.base if isinstance(operand, Address) else operand, ptx_type)
+        if not isinstance(operand, Address):
+            return self.read(operand, ptx_type)
+        read = self.read(operand.base, ptx_type)
+        if operand.offset is None:
+            return read
+        offset = self._read_constant(operand.offset, ptx_type)
+        return lambda wave, lanes: read(wave, lanes) + offset(wave, lanes)
 
     def destination(self, name: str, ptx_type: str) -> Writer:
         """Return what `Turn.write` writes an operand by, as `ptx_type`."""

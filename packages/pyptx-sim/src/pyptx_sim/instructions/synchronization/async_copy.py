@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,6 +137,16 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
     item_id = wave.engine.issue(arrivals)
     if wave.machine.observers.active:
         wave.machine.observers.follows(kind, item_id, *by_warp(threads.warps, threads.columns))
+
+
+def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Threads:
+    """Return threads once for each block of their cluster that a mask names, at the same place in its shared memory."""
+    size, stride = wave.machine.launch.cluster_size, wave.shared.stride
+    masks = threads.read(peers, wave, lanes)
+    which, ranks = np.nonzero(masks[:, None] >> np.arange(size) & 1)
+    several = threads.chosen(which)
+    blocks, inside = np.divmod(several.offsets, stride)
+    return replace(several, offsets=(blocks - blocks % size + ranks) * stride + inside)
 
 
 def commit(kind: GroupKind) -> Action:

@@ -53,8 +53,8 @@ class Threads:
         full[self.positions, self.columns] = values
         return full
 
-    def chosen(self, which: Mask) -> Threads:
-        """Return some of the threads."""
+    def chosen(self, which: Mask | IntArray) -> Threads:
+        """Return some of the threads, or those of some numbers."""
         return Threads(self.positions[which], self.columns[which], self.warps[which], self.offsets[which])
 
 

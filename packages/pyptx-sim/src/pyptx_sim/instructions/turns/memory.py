@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from pyptx_sim.instructions.compiling.carrying import undefined_in
+from pyptx_sim.instructions.memory.undefined import leave_loaded
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
 from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
@@ -13,11 +15,12 @@ from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from pyptx_sim.extension import Space
+    from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.observer import AccessKind
@@ -160,6 +163,28 @@ class Accesses(ActiveLanes):
             message = f"{message}, which depends on {origin.what}"
         other = None if origin.pc == self.pc else origin.pc
         self.wave.report(origin.rule, message, self.pc, other_pc=other, hint=origin.hint, count=count)
+
+    def leave_undefined(
+        self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], space: Space | str, offset: int
+    ) -> None:
+        """Note that of what was just loaded into registers (`Operands.carried`) these bits are undefined.
+
+        Each of `bits` is `[rows, 32]`; the first such load was from an offset.
+        """
+        memory = self.memory(space)
+        origin = memory.arena.origin(offset)
+        if origin is None:
+            what = f"{memory.space} memory at {memory.describe_offset(offset)}, which nothing has written"
+            origin = Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+        leave_loaded(self.wave, self._lanes, registers, bits, origin)
+
+    def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
+        """Return the undefined bits of registers in active lanes, and the origin of the first; None if there are none.
+
+        With the reader of an operand that does not report them (`Operands.unchecked`) and `Arena.leave`, a store
+        carries them to memory.
+        """
+        return undefined_in(self.wave, self._lanes, registers) if self.wave.undefined else None
 
     def load(self, space: Space | str, addresses: NDArray[Any], dtype: DType) -> NDArray[Any]:
         """Return what lies at each active thread's address, `[rows, 32]`; zero where the address is at fault."""

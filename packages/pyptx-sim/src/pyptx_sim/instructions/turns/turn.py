@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.notify import tell_waited
-from pyptx_sim.instructions.synchronization.async_copy import arrive_behind
+from pyptx_sim.instructions.synchronization.async_copy import arrive_behind, multicast
 from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
 from pyptx_sim.instructions.synchronization.threads import in_shared
 from pyptx_sim.instructions.turns.memory import Accesses
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
+    from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.lanes import Integers, Masks
     from pyptx_sim.machine.wave import KeyOwner
@@ -94,10 +95,13 @@ class Turn(Accesses):
         """Let work under way complete: those operations of each item that `completes` picks (None: none)."""
         self.wave.engine.complete_some(completes)
 
-    def arrive_behind(self, kind: GroupKind, barrier: Target) -> None:
-        """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`)."""
-        for _, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
-            arrive_behind(self.wave, kind, threads)
+    def arrive_behind(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
+        """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`).
+
+        `peers` reads a mask of blocks of the cluster, by their ranks: it arrives at the same place in each of them.
+        """
+        for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
+            arrive_behind(self.wave, kind, threads if peers is None else multicast(self.wave, lanes, threads, peers))
 
     def show(self, proxy: Proxy, *spaces: Space | str) -> None:
         """Execute a fence: let a proxy see what the lanes know of some spaces."""

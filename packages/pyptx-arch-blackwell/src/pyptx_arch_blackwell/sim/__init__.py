@@ -1,0 +1,1 @@
+"""What the simulator knows of Blackwell, behind `pyptx_sim.extension` alone."""

@@ -1,0 +1,293 @@
+"""Allocating tensor memory: columns, that a warp gets and has to give back.
+
+Manual: "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_arch_blackwell.sim.pipeline import blocks_of
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, LANES, SPACE, TENSOR, WORD, TensorMemory
+from pyptx_sim.extension import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim.extension import Action, Operands, Reader, Stall, Target, Terminator, Turn, Wave
+
+__all__ = ["STEPS", "Allocation"]
+
+_FEWEST = 32  # columns, and the unit of them
+_WORD = np.dtype(np.uint32)
+
+
+class Allocation:
+    """Which columns of each block of a wave are taken: by address, how many and at which instruction."""
+
+    name = "columns of tensor memory"
+    hint = "let others give columns back first (tcgen05.dealloc), or take fewer"
+    alone = True
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin with free columns everywhere."""
+        self._wave = wave
+        self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
+        self._relinquished: dict[int, int] = {}  # by block, the instruction
+        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # of the allocations so far
+        self._wanted: dict[int, int] = {}  # by warp
+        self._freed = False  # whether anybody has given columns back
+        wave.endings.append(self._report_leaks)
+
+    # --- what is taken --------------------------------------------------------------------------
+
+    def room(self, blocks: Iterable[int], count: int) -> int | None:
+        """Return the first multiple of `count` from which on so many columns are free in some blocks, or None."""
+        taken = [each for block in blocks for each in self._taken[block].items()]
+        for start in range(0, COLUMNS - count + 1, count):
+            if all(start + count <= first or first + size <= start for first, (size, _) in taken):
+                return start
+        return None
+
+    def holds(self, block: int, first: int, count: int) -> bool:
+        """Tell whether all of some columns are allocated: by one allocation, or by several side by side."""
+        at, end = first, first + count
+        for start, (size, _) in sorted(self._taken[block].items()):
+            if start <= at < start + size:
+                at = start + size
+        return at >= end
+
+    def judge_columns(self, turn: Turn, block: int, first: int, count: int) -> bool:
+        """Report an access to columns that are not allocated; tell whether they can be accessed all the same."""
+        if self.holds(block, first, count):
+            return True
+        last = first + count - 1
+        message = f"accesses columns {first} to {last} of tensor memory of block slot {block}, which are not allocated"
+        turn.fault("out-of-bounds", message, "tcgen05.alloc columns, and use the address that it writes", turn.count)
+        return last < COLUMNS
+
+    def take(self, turn: Turn, block: int, start: int, count: int) -> None:
+        """Take columns, of which nothing is known then."""
+        if count > self._fewest[block]:
+            turn.report(
+                "tensor-allocation",
+                f"allocates {count} columns, and {self._fewest[block]} before: their number must not increase",
+                hint="allocate the largest part first",
+            )
+        self._fewest[block] = min(self._fewest[block], count)
+        self._taken[block][start] = (count, turn.pc)
+        turn.part(TensorMemory).forget(block, slice(start, start + count))
+        for unit in range(start, start + count, _FEWEST) if self._freed else ():
+            turn.acquire(SPACE, (block, unit))
+        if self._freed:
+            turn.show(TENSOR, SPACE)
+
+    def give_back(self, turn: Turn, block: int, start: int, count: int) -> None:
+        """Give columns back, and let those go on who wait for some."""
+        known = self._taken[block].get(start)
+        if known is None or known[0] != count:
+            what = "nobody has" if known is None else f"were allocated as {known[0]} from there on"
+            turn.report("tensor-allocation", f"gives back {count} columns from {start} on, which {what}")
+            return
+        del self._taken[block][start]
+        self._tell_freed(turn, block, start, count)
+        for unit in range(start, start + count, _FEWEST):
+            turn.release(SPACE, (block, unit))
+        self._freed = True
+        self._wave.stalled(self).resume()
+
+    def _tell_freed(self, turn: Turn, block: int, start: int, count: int) -> None:
+        """Let the checks look for what still uses the columns."""
+        if not turn.observed:
+            return
+        lanes, columns = np.meshgrid(np.arange(LANES), np.arange(start, start + count, 4), indexing="ij")
+        offsets = turn.part(TensorMemory).flat(np.array([block]), lanes, columns).reshape(-1)
+        warps, active = turn.threads
+        size = 4 * WORD
+        one = np.full(len(offsets), warps[0]), np.full(len(offsets), active[0])
+        self._wave.machine.observers.access(SPACE.name, "write", offsets, size, *one, turn.pc)
+
+    # --- the permit -----------------------------------------------------------------------------
+
+    def relinquish(self, turn: Turn) -> None:
+        """Note that blocks will not allocate any more."""
+        for block in np.unique(turn.ctas[turn.mask.any(axis=1)]).tolist():
+            self._relinquished.setdefault(block, turn.pc)
+
+    def judge_permit(self, turn: Turn, block: int) -> None:
+        """Report an allocation of a block that has given up its permit."""
+        pc = self._relinquished.get(block)
+        if pc is not None:
+            self._wave.report(
+                "tensor-allocation",
+                f"{turn.wave.geometry.warp_name(int(turn.warps[0]))} allocates behind relinquish_alloc_permit",
+                turn.pc,
+                other_pc=pc,
+                hint="relinquish the permit behind the last allocation of the block",
+            )
+
+    # --- who waits ------------------------------------------------------------------------------
+
+    def want(self, warp: int, count: int) -> Allocation:
+        """Note how many columns a warp waits for."""
+        self._wanted[warp] = count
+        return self
+
+    def describe(self, warp: int) -> str:
+        """Return what a waiting warp lacks."""
+        taken = sorted(self._taken[int(self._wave.geometry.cta[warp])].items())
+        parts = ", ".join(f"{size} from {start} on" for start, (size, _) in taken)
+        return f"waits for {self._wanted[warp]} columns of tensor memory; taken are {parts}"
+
+    def _report_leaks(self) -> None:
+        if not self._wave.ended:
+            return
+        for block, taken in enumerate(self._taken):
+            for start, (count, pc) in taken.items():
+                message = f"block slot {block} ends and keeps {count} columns of tensor memory from {start} on"
+                self._wave.report("tensor-leak", message, pc)
+
+
+class Pairs:
+    """The warps of pairs of blocks that come to allocate or to free together: the first one waits for the other.
+
+    Manual: "Issue Granularity".
+    """
+
+    name = "the pair's other block"
+    hint = "a warp of each block of the pair has to allocate and to free, the same columns in the same order"
+    alone = False
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin with nobody there."""
+        self._wave = wave
+        self._there: dict[tuple[str, int], int] = {}  # by operation and block: how many columns
+        self._granted: dict[tuple[str, int], int] = {}  # and from where on, for those who have waited
+
+    def granted(self, operation: str, block: int) -> int | None:
+        """Return what the other block's warp has agreed on with one that waited for it; None if it has not come."""
+        return self._granted.pop((operation, block), None)
+
+    def come(self, turn: Turn, operation: str, block: int, count: int) -> bool:
+        """Note that a warp of a block is there; tell whether one of the other block is, too."""
+        self._there[operation, block] = count
+        other = self._there.get((operation, block ^ 1))
+        if other is not None and other != count:
+            turn.report(
+                "tensor-pair",
+                f"asks to {operation} {count} columns, and the pair's other block {other}",
+                hint=self.hint,
+            )
+        return other is not None
+
+    def agree(self, operation: str, block: int, start: int) -> None:
+        """Let the other block's warp go on, with the columns from `start` on."""
+        del self._there[operation, block], self._there[operation, block ^ 1]
+        self._granted[operation, block ^ 1] = start
+        self._wave.stalled(self).resume()
+        self._wave.stalled(self._wave.part(Allocation)).resume()
+
+    def describe(self, warp: int) -> str:
+        """Return whom a waiting warp lacks."""
+        block = int(self._wave.geometry.cta[warp])
+        return f"waits for a warp of block slot {block ^ 1}, the other one of its pair"
+
+
+def compile_alloc(operands: Operands, following: int) -> Terminator:
+    """Take columns, and write their address to shared memory; wait while there are not so many."""
+    blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
+    place = operands.place("dst", "shared" if "shared::cta" in operands.opcode else "")
+
+    def alloc(turn: Turn) -> Stall | None:
+        allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, count_of)
+        allocation.judge_permit(turn, block)
+        start = None
+        if blocks == 2:
+            pairs = turn.part(Pairs)
+            start = pairs.granted("allocate", block)
+            if start is None and not pairs.come(turn, "allocate", block, count):
+                return pairs
+        if start is None:
+            start = allocation.room(range(block & ~1, (block & ~1) + 2) if blocks == 2 else (block,), count)
+            if start is None:
+                return allocation.want(int(turn.warps[0]), count)
+            if blocks == 2:
+                turn.part(Pairs).agree("allocate", block, start)
+        allocation.take(turn, block, start, count)
+        _write(turn, place, start)
+        return None
+
+    return operands.end(alloc, following)
+
+
+def compile_dealloc(operands: Operands, following: int) -> Terminator:
+    """Give columns back; a pair's warps wait for each other."""
+    blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
+    address = operands.source("taddr", "u32")
+
+    def dealloc(turn: Turn) -> Stall | None:
+        block, count = int(turn.ctas[0]), _count(turn, count_of)
+        start = _lead(turn, address)
+        if blocks == 2:
+            pairs = turn.part(Pairs)
+            if pairs.granted("free", block) is None:
+                if not pairs.come(turn, "free", block, count):
+                    return pairs
+                pairs.agree("free", block, start)
+        turn.part(Allocation).give_back(turn, block, start, count)
+        return None
+
+    return operands.end(dealloc, following)
+
+
+def compile_relinquish(operands: Operands) -> Action:
+    """Give up the permit to allocate."""
+    return operands.action(lambda turn: turn.part(Allocation).relinquish(turn))
+
+
+def _columns_name(operands: Operands) -> str:
+    """Return what the row calls the number of columns: that of an exclusive allocation has its limit in its name."""
+    return next(name for name in operands.names if name.startswith("columns"))
+
+
+def _lead(turn: Turn, source: Reader) -> int:
+    """Return the first thread's operand, which all of them have to have."""
+    values = turn.each(source)
+    if turn.checked and (values != values[0]).any():
+        turn.report(
+            "tensor-allocation", "threads of the warp ask for different things", hint="pass all of them the same"
+        )
+    return int(values[0])
+
+
+def _count(turn: Turn, source: Reader) -> int:
+    """Return how many columns are asked for; of a number that there is not, the next one that there is."""
+    count = _lead(turn, source)
+    if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
+        return count
+    message, hint = f"asks for {count} columns of tensor memory", "ask for 32, 64, 128, 256 or 512"
+    turn.misuse("tensor-allocation", message, hint)
+    return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
+
+
+def _write(turn: Turn, place: Target, start: int) -> None:
+    """Write an address to shared memory, as one thread does; all threads of the warp see it."""
+    lead = turn.first_lanes()
+    for some, offsets in lead.in_shared(place, WORD, "write", what="what tcgen05.alloc writes"):
+        some.accessed("shared", offsets, WORD, "write")
+        arena = some.memory("shared").arena
+        arena.scatter(offsets, [np.full(len(offsets), start, _WORD)])
+        arena.mark(offsets, WORD)
+        some.changed()
+    key = int(turn.warps[0]), start
+    lead.release(Allocation, key, turn.wave.version)
+    turn.acquire(Allocation, key, turn.wave.version)
+
+
+STEPS: Final = (
+    Step(opcode="tcgen05.alloc", effect="order", end=compile_alloc, converges="warp", waits=True),
+    Step(opcode="tcgen05.dealloc", effect="order", end=compile_dealloc, converges="warp", waits=True),
+    Step(opcode="tcgen05.relinquish_alloc_permit", effect="order", compile=compile_relinquish, converges="warp"),
+)

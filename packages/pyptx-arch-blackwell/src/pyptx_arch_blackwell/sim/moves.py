@@ -1,0 +1,332 @@
+"""`tcgen05.ld` and `tcgen05.st`: a warp's registers and its lanes of tensor memory.
+
+A load fills its registers when it is issued: what uses them later does so rightly, wait or not. Everything else, that
+it has read and that a store has written, counts from the wait on. Manual: "tcgen05.ld", "tcgen05.st", "tcgen05.wait",
+"Register dependencies, same thread".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_arch_blackwell.datapath import LANES, PARTITION
+from pyptx_arch_blackwell.layouts.moves import register_fragment
+from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.tensor_memory import (
+    COLUMNS,
+    SPACE,
+    TENSOR,
+    WORD,
+    TensorMemory,
+    address_of,
+    columns_of,
+    lanes_of,
+)
+from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem, GroupKind, Step, Touch
+from pyptx_sim.numerics.nan import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension import Action, Array, Carried, IntArray, Operands, Origin, Turn, Writer
+
+__all__ = ["LOADS", "STEPS", "STORES"]
+
+LOADS: Final = GroupKind(
+    name="tcgen05.ld", operations="loads from tensor memory (tcgen05.ld)", unfinished="unfinished-tensor-load"
+)
+STORES: Final = GroupKind(
+    name="tcgen05.st", operations="stores to tensor memory (tcgen05.st)", unfinished="unfinished-tensor-store"
+)
+_SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
+_PIECE = 16  # bytes that are told of at once
+_PER_PIECE = _PIECE // WORD
+_WORD: Final = np.dtype(np.uint32)
+_LOW: Final = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The cells that one instruction moves, as words from that at its address on.
+
+    `words` is `[registers, 32]`, `[registers, 2, 32]` of registers that hold the lower halves of two cells.
+    `pieces` are the pieces of 16 bytes that they lie in. `lanes` and `columns` are those of the accesses.
+    """
+
+    words: IntArray
+    lanes: int
+    columns: int
+    halves: bool
+
+    @property
+    def pieces(self) -> IntArray:
+        """Return the words at which pieces begin, of columns that an address aligned to pieces has."""
+        found: IntArray = np.unique(self.words // _PER_PIECE * _PER_PIECE)
+        return found
+
+
+@lru_cache(maxsize=256)
+def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
+    """Return what a shape moves: the second access of one with two begins `split` columns behind the first."""
+    fragment = register_fragment(shape, repeats, packed=halves)
+    threads, indices = range(WARP), range(fragment.count)
+    cells = [
+        [
+            fragment.row(thread, index) * COLUMNS
+            + fragment.column(thread, index)
+            + fragment.product(thread, index) * split
+            for thread in threads
+        ]
+        for index in indices
+    ]
+    words = np.array(cells, np.int64)
+    columns = fragment.columns + (split if fragment.products > 1 else 0)
+    return Window(words.reshape(-1, 2, WARP) if halves else words, fragment.rows, columns, halves)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stored(AsyncItem):
+    """Stores of warps: words `index` of all blocks' tensor memory get `values`, each `[n, cells, 32]`.
+
+    Of the values the bits in `unknown` are undefined, and come from `origin`; None if all are defined.
+    """
+
+    index: IntArray
+    values: NDArray[np.uint32]
+    unknown: NDArray[np.uint32]
+    origins: tuple[Origin, ...]
+
+    def move(self) -> None:
+        """Store."""
+        arena = self.wave.memory(SPACE).arena
+        arena.put(self.index, self.values)
+        if len(self.unknown) and self.unknown.any():
+            arena.leave(self.index * WORD, WORD, [self.unknown], self.origins[0])
+
+
+class _Move:
+    """What `tcgen05.ld` and `tcgen05.st` have in common: which cells the warps of a turn move."""
+
+    def __init__(self, operands: Operands) -> None:
+        shape = next(word for word in operands.opcode if word in _SHAPES)
+        split = operands.number("offset") if "offset" in operands.names else 0
+        halves = not {"pack::16b", "unpack::16b"}.isdisjoint(operands.opcode)
+        self.window = window(shape, int(operands.word("num")[1:]), split, halves=halves)
+        self._address = address_of(operands, "taddr")
+
+    def base(self, turn: Turn) -> IntArray | None:
+        """Return the word of all blocks' tensor memory at which each warp's access begins; None if one is at fault."""
+        turn.memory(SPACE)
+        values = turn.read(self._address)
+        wave, warps = turn.wave, turn.warps
+        rows = np.flatnonzero(turn.mask.any(axis=1))
+        first = turn.mask[rows].argmax(axis=1)
+        addresses = values[rows, first]
+        if turn.checked and (turn.mask[rows] & (values[rows] != addresses[:, None])).any():
+            turn.report("tensor-lanes", "threads of a warp give different addresses", hint="give all of them the same")
+        lanes, columns, blocks = lanes_of(addresses), columns_of(addresses), wave.geometry.cta[warps]
+        if not self._sound(turn, warps, lanes, columns, blocks):
+            return None
+        base: IntArray = (blocks * LANES + lanes) * COLUMNS + columns
+        return base
+
+    def _sound(self, turn: Turn, warps: IntArray, lanes: IntArray, columns: IntArray, blocks: IntArray) -> bool:
+        """Report an access to lanes of another warp, or to columns that are not allocated."""
+        window, geometry = self.window, turn.wave.geometry
+        quarter = geometry.warp[warps] % WARPGROUP * PARTITION
+        foreign = (lanes < quarter) | (lanes + window.lanes > quarter + PARTITION)
+        if foreign.any():
+            at = int(foreign.argmax())
+            low, own = int(lanes[at]), int(quarter[at])
+            message = f"{geometry.warp_name(int(warps[at]))} accesses lanes {low} to {low + window.lanes - 1}"
+            turn.fault(
+                "tensor-lanes",
+                f"{message} of tensor memory, and reaches lanes {own} to {own + PARTITION - 1}",
+                "add 32 times the warp's number in its warpgroup to the lane, the upper half of the address",
+                int(np.count_nonzero(foreign)),
+            )
+            return False
+        allocation = turn.part(Allocation)
+        for block, first in zip(blocks.tolist(), columns.tolist(), strict=True):
+            if not allocation.judge_columns(turn, block, first, window.columns):
+                return False
+        return True
+
+    def touch(self, base: IntArray, *, writes: bool) -> Touch:
+        """Return what the warps touch."""
+        where = base[:, None] + self.window.pieces
+        owners = np.repeat(np.arange(len(base)), where.shape[1])
+        offsets = where.reshape(-1) // _PER_PIECE * _PIECE
+        return Touch(SPACE.name, writes=writes, offsets=offsets, size=_PIECE, owners=owners, proxy=TENSOR)
+
+
+@dataclass(slots=True, kw_only=True)
+class Loaded(AsyncItem):
+    """Loads of warps, whose registers have their values already."""
+
+    def move(self) -> None:
+        """Do nothing more."""
+
+
+def compile_load(operands: Operands) -> Action:
+    """Load cells into the registers of each warp, and maybe reduce them."""
+    move, registers = _Move(operands), operands.elements(operands.named("r"))
+    writers = [operands.write(each, "b32") for each in registers]
+    carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
+    reduce_ = reduction(operands) if "redval" in operands.names else None
+
+    def load(turn: Turn) -> None:
+        base = move.base(turn)
+        if base is None:
+            return
+        words = base[:, None, None] + move.window.words.reshape(-1, WARP)
+        memory = turn.part(TensorMemory)
+        values = memory.words.reshape(-1).take(words)
+        _write(turn, writers, _joined(values, move.window))
+        if reduce_ is not None:
+            reduce_(turn, values)
+        if turn.checked:
+            _carry(turn, move.window, carried, words)
+        item = Loaded(**_issued(turn, LOADS))
+        turn.issue(item, [move.touch(base, writes=False)] if turn.observed else ())
+
+    return operands.action(load)
+
+
+def _issued(turn: Turn, kind: GroupKind) -> dict[str, Any]:
+    """Return what an item of a turn's warps has of them: a warp's access counts as its first thread's."""
+    lead = turn.first_lanes()
+    warps, lanes = lead.threads
+    return {
+        "wave": turn.wave,
+        "pc": turn.pc,
+        "warps": warps,
+        "lanes": lanes,
+        "group": kind,
+        "numbers": lead.join(kind),
+    }
+
+
+def _joined(values: Array, window: Window) -> Array:
+    """Return what registers hold of cells: `[warps, registers, 32]`."""
+    if not window.halves:
+        return values
+    pairs = values.reshape(len(values), -1, 2, WARP)
+    return (pairs[:, :, 0] & np.uint32(_LOW)) | (pairs[:, :, 1] << np.uint32(16))
+
+
+def _write(turn: Turn, writers: Sequence[Writer], values: Array) -> None:
+    """Write registers of the warps that have active lanes."""
+    rows = _rows(turn)
+    for number, writer in enumerate(writers):
+        turn.write(writer, _spread(turn, rows, values[:, number]))
+
+
+def _rows(turn: Turn) -> IntArray | None:
+    """Return the rows of a turn with active lanes; None for all."""
+    rows = np.flatnonzero(turn.mask.any(axis=1))
+    return None if len(rows) == len(turn.rows) else rows
+
+
+def _spread(turn: Turn, rows: IntArray | None, values: Array) -> Array:
+    """Return values of some rows as those of all, zeros elsewhere."""
+    if rows is None:
+        return values
+    whole = np.zeros((len(turn.rows), WARP), values.dtype)
+    whole[rows] = values
+    return whole
+
+
+def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
+    """Carry undefined bits of cells to the registers that got them."""
+    bits = turn.memory(SPACE).arena.undefined(words * WORD, _WORD, 1)
+    if bits is None:
+        return
+    unknown = _joined(bits[0], window)
+    first = int(words[bits[0] != 0][0]) * WORD
+    rows = _rows(turn)
+    each = [_spread(turn, rows, unknown[:, number]) for number in range(unknown.shape[1])]
+    turn.leave_undefined(carried, each, SPACE, first)
+
+
+def compile_store(operands: Operands) -> Action:
+    """Store the registers of each warp to cells, some time before its wait."""
+    move, registers = _Move(operands), operands.elements(operands.named("r"))
+    plain = operands.unchecked()
+    readers = [plain.read(each, "b32") for each in registers]
+    carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
+
+    def store(turn: Turn) -> None:
+        base = move.base(turn)
+        if base is None:
+            return
+        rows = _rows(turn)
+        found = turn.undefined_in(carried) if carried else None
+        blank = np.zeros((len(turn.rows), WARP), np.uint32)
+        unknown = np.zeros((len(base), 0, WARP), np.uint32)
+        if found is not None:
+            bits = [blank if each is None else each for each in found[0]]
+            unknown = _parted(np.stack([_chosen(each, rows) for each in bits], axis=1), move.window)
+        item = Stored(
+            **_issued(turn, STORES),
+            index=base[:, None, None] + move.window.words.reshape(-1, WARP),
+            values=_parted(np.stack([_chosen(turn.read(each), rows) for each in readers], axis=1), move.window),
+            unknown=unknown,
+            origins=() if found is None else (found[1],),
+        )
+        turn.issue(item, [move.touch(base, writes=True)] if turn.observed else ())
+
+    return operands.action(store)
+
+
+def _chosen(values: Array, rows: IntArray | None) -> Array:
+    return values if rows is None else values[rows]
+
+
+def _parted(values: Array, window: Window) -> Array:
+    """Return what cells get of registers, `[warps, cells, 32]`: of halves a cell each."""
+    if not window.halves:
+        return values
+    halves = np.stack([values & np.uint32(_LOW), values >> np.uint32(16)], axis=2)
+    return halves.reshape(len(values), -1, WARP)
+
+
+def reduction(operands: Operands) -> Callable[[Turn, Array], None]:
+    """Return what writes the least or the greatest of the cells that each thread has loaded."""
+    write = operands.write(operands.named("redval"), "b32")
+    words = operands.opcode
+    ptx_type = next(word for word in words if word in {"f32", "u32", "s32"})
+    greatest, propagates = "max" in words, "NaN" in words
+    dtype = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}[ptx_type]
+
+    def reduce_(turn: Turn, values: Array) -> None:
+        cells = values.view(dtype)
+        if "abs" in words:
+            cells = np.abs(cells)
+        if ptx_type != "f32":
+            found = cells.max(axis=1) if greatest else cells.min(axis=1)
+        elif propagates:
+            found = canonical(np.max(cells, axis=1) if greatest else np.min(cells, axis=1))
+        else:
+            found = canonical(np.fmax.reduce(cells, axis=1) if greatest else np.fmin.reduce(cells, axis=1))
+        turn.write(write, _spread(turn, _rows(turn), found.view(np.uint32)))
+
+    return reduce_
+
+
+def _wait(kind: GroupKind) -> Callable[[Operands], Action]:
+    return lambda operands: operands.action(lambda turn: turn.wait(kind))
+
+
+STEPS: Final = (
+    Step(opcode="tcgen05.ld", effect="issue", compile=compile_load, converges="warp"),
+    Step(opcode="tcgen05.st", effect="issue", compile=compile_store, converges="warp"),
+    Step(opcode="tcgen05.wait::ld", effect="order", compile=_wait(LOADS), converges="warp"),
+    Step(opcode="tcgen05.wait::st", effect="order", compile=_wait(STORES), converges="warp"),
+)

@@ -1,0 +1,74 @@
+"""The pipeline of tcgen05: products, copies and shifts, which are performed in the order of their issue.
+
+Manual: "Pipelined tcgen05 Instructions", "tcgen05.commit". Work that one pipeline performs need not wait for earlier
+work of it; everybody else has to wait at an mbarrier that a commit names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
+from pyptx_sim.extension import AsyncItem, GroupKind, Step
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension import Action, IntArray, Mask, Operands
+
+__all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "pipeline_of"]
+
+PIPELINES: Final = tuple(
+    GroupKind(
+        name=f"tcgen05 of {blocks}",
+        operations=f"tensor-core operations of {blocks} (tcgen05)",
+        unfinished="unfinished-tensor-work",
+        tells="lanes",
+        pipelined=True,
+    )
+    for blocks in ("one block", "a pair")
+)
+"""That of operations of one block, and that of operations of a pair; a commit is of one of them."""
+
+
+def blocks_of(operands: Operands) -> int:
+    """Return how many blocks an instruction works on: 2 with `.cta_group::2`."""
+    return 2 if "cta_group::2" in operands.opcode else 1
+
+
+def pipeline_of(operands: Operands) -> GroupKind:
+    """Return the pipeline that an instruction's work goes into."""
+    return PIPELINES[blocks_of(operands) - 1]
+
+
+@dataclass(slots=True, kw_only=True)
+class Piped(AsyncItem):
+    """Work of a pipeline: number i in the memories of the block (or of the pair that begins with it) `blocks[i]`."""
+
+    blocks: IntArray
+
+    @property
+    def tensor(self) -> TensorMemory:
+        """The tensor memory."""
+        return self.wave.part(TensorMemory)
+
+    def complete_in_order(self) -> None:
+        """Let complete what the same blocks have in front."""
+        self.complete_earlier(self._in_front)
+
+    def _in_front(self, item: object) -> Mask | None:
+        if not isinstance(item, Piped) or not len(item):
+            return None
+        return np.isin(item.blocks // 2, self.blocks // 2)
+
+
+def compile_commit(operands: Operands) -> Action:
+    """Let an arrival at mbarriers follow all that the thread has put into the pipeline."""
+    kind, barrier = pipeline_of(operands), operands.barrier("mbar")
+    wide = "multicast::cluster::32b" in operands.opcode
+    peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None
+    return operands.action(lambda turn: turn.arrive_behind(kind, barrier, peers))
+
+
+STEPS: Final = (Step(opcode="tcgen05.commit", effect="issue", compile=compile_commit, signals=True),)

@@ -1,0 +1,53 @@
+"""What the simulator may find of Blackwell's instructions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_sim.extension import Rule
+
+RULES: Final = (
+    Rule(
+        name="tensor-race",
+        summary="two accesses to the same cells of tensor memory, one of them writes, and nothing orders the two",
+        observer="races",
+    ),
+    Rule(
+        name="tensor-allocation",
+        summary="columns of tensor memory that cannot be allocated or freed so",
+        hint="ask for 32, 64, 128, 256 or 512 columns, and free what tcgen05.alloc gave, once",
+    ),
+    Rule(
+        name="tensor-leak",
+        summary="a block ends and keeps columns of tensor memory",
+        hint="tcgen05.dealloc all that was allocated before the block ends",
+    ),
+    Rule(
+        name="tensor-pair",
+        summary="the blocks of a pair disagree on what they do together",
+        hint="let both blocks of the pair execute it, with the same operands",
+    ),
+    Rule(
+        name="tensor-lanes",
+        summary="a warp accesses lanes of tensor memory that belong to another warp",
+        hint="add 32 times the warp's number in its warpgroup to the lane, the upper half of the address",
+    ),
+    Rule(
+        name="unfinished-tensor-work",
+        summary="a thread ends, and nobody has waited at an mbarrier for its products, copies or shifts",
+        hint="tcgen05.commit to an mbarrier, and wait there before the block ends",
+        severity="warning",
+    ),
+    Rule(
+        name="unfinished-tensor-store",
+        summary="a warp ends before it has waited for its stores to tensor memory",
+        hint="tcgen05.wait::st",
+        severity="warning",
+    ),
+    Rule(
+        name="unfinished-tensor-load",
+        summary="a warp ends before it has waited for its loads from tensor memory",
+        hint="tcgen05.wait::ld",
+        severity="note",
+    ),
+)
