@@ -1,0 +1,392 @@
+"""What tcgen05 is told in words of bits: the product, the matrices in shared memory, the columns that count as zero.
+
+    idesc = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=128, n=256)
+    idesc.bits                                           # 0x8400490, for tcgen05.mma
+    InstructionDescriptor.decode("f16", 0x8400490)       # idesc again
+    print(idesc.picture())                               # a field in each line
+
+Nothing here knows of traces or of the simulator. What is malformed is a DescriptorError, which is a ValueError.
+Manual: "Matrix Descriptors" of tcgen05.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar
+
+from pyptx_arch_blackwell import bit_fields
+from pyptx_arch_blackwell.bit_fields import DescriptorError, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "FACTORS",
+    "KINDS",
+    "SCALED_KINDS",
+    "SCALES",
+    "SUMS",
+    "DescriptorError",
+    "InstructionDescriptor",
+    "SharedDescriptor",
+    "ZeroColumnMask",
+    "default_depth",
+]
+
+_FLAG = {False: 0, True: 1}
+_NEVER = {False: 0}
+_MAJORS = {"K": 0, "MN": 1}
+_MAJOR_K = {"K": 0}
+_SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
+_NARROW = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+
+
+def _unscaled(
+    d: Mapping[str, int], factors: Mapping[str, int], *, negates: bool = True, saturates: bool = False
+) -> tuple[Field, ...]:
+    """Manual: "Instruction descriptor", the format for .kind::tf32, .kind::f16, .kind::f8f6f4 and .kind::i8."""
+    return (
+        Field("selector", 0, 2),
+        Field("sparse", 2, 1, _FLAG),
+        Field("saturate", 3, 1, _FLAG if saturates else _NEVER),
+        Field("d", 4, 2, {**d}),
+        Field("a", 7, 3, {**factors}),
+        Field("b", 10, 3, {**factors}),
+        Field("negate_a", 13, 1, _FLAG if negates else _NEVER),
+        Field("negate_b", 14, 1, _FLAG if negates else _NEVER),
+        Field("a_major", 15, 1, _MAJORS),
+        Field("b_major", 16, 1, _MAJORS),
+        Field("n", 17, 6, unit=8),
+        Field("m", 24, 5, unit=16),
+        Field("max_shift", 30, 2, _SHIFTS),
+    )
+
+
+def _scaled_bytes() -> tuple[Field, ...]:
+    """Manual: "Instruction descriptor", the format for .kind::mxf8f6f4."""
+    return (
+        Field("sparse", 2, 1, _FLAG),
+        Field("scale_b_id", 4, 2),
+        Field("a", 7, 3, {**_NARROW}),
+        Field("b", 10, 3, {**_NARROW}),
+        Field("negate_a", 13, 1, _FLAG),
+        Field("negate_b", 14, 1, _FLAG),
+        Field("a_major", 15, 1, _MAJORS),
+        Field("b_major", 16, 1, _MAJORS),
+        Field("n", 17, 6, unit=8),
+        Field("scale", 23, 1, {"ue8m0": 1}),
+        Field("m", 27, 2, unit=128),
+        Field("scale_a_id", 29, 2),
+    )
+
+
+def _scaled_halves(scales: Mapping[str, int]) -> tuple[Field, ...]:
+    """Manual: "Instruction descriptor", the format for .kind::mxf4 and .kind::mxf4nvf4."""
+    return (
+        Field("sparse", 2, 1, _FLAG),
+        Field("scale_b_id", 4, 2),
+        Field("a", 7, 3, {"e2m1": 1}),
+        Field("b", 10, 2, {"e2m1": 1}),
+        Field("negate_a", 13, 1, _FLAG),
+        Field("negate_b", 14, 1, _FLAG),
+        Field("a_major", 15, 1, _MAJOR_K),
+        Field("b_major", 16, 1, _MAJOR_K),
+        Field("n", 17, 6, unit=8),
+        Field("scale", 23, 1, {**scales}),
+        Field("m", 27, 2, unit=128),
+        Field("scale_a_id", 29, 2),
+        Field("deep", 31, 1, _FLAG),
+    )
+
+
+_FORMATS: Mapping[str, tuple[Field, ...]] = {
+    "f16": _unscaled({"f16": 0, "f32": 1}, {"f16": 0, "bf16": 1}),
+    "tf32": _unscaled({"f32": 1}, {"tf32": 2}),
+    "f8f6f4": _unscaled({"f16": 0, "f32": 1}, _NARROW),
+    "i8": _unscaled({"s32": 2}, {"u8": 0, "s8": 1}, negates=False, saturates=True),
+    "mxf8f6f4": _scaled_bytes(),
+    "mxf4": _scaled_halves({"ue8m0": 1}),
+    "mxf4nvf4": _scaled_halves({"ue4m3": 0, "ue8m0": 1}),
+}
+_DEEP = 96
+# The K of a dense product: 32 bytes of shared memory, where kinds with 8-bit types keep narrower ones in bytes.
+_DEPTHS = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
+_WIDTH = 32
+_WIDE = 64
+
+
+def _values(kind: str, name: str) -> tuple[str, ...]:
+    found = [each.codes for each in _FORMATS[kind] if each.name == name]
+    return tuple(str(value) for codes in found for value in codes)
+
+
+KINDS = tuple(_FORMATS)
+"""What `.kind::` there is, but for ti16."""
+SCALED_KINDS = tuple(kind for kind in KINDS if _values(kind, "scale"))
+"""The kinds whose factors have scales."""
+FACTORS = {kind: _values(kind, "a") for kind in KINDS}
+"""The types of the factors of each kind; a and b may differ."""
+SUMS = {kind: _values(kind, "d") or ("f32",) for kind in KINDS}
+"""The types of the sums of each kind."""
+SCALES = {kind: _values(kind, "scale") for kind in SCALED_KINDS}
+"""The types of the scales of each kind that has any."""
+
+
+def default_depth(kind: str, *, sparse: bool = False) -> int:
+    """Return the K of one product of a kind; the only other one there is, 96, is of dense products of 4-bit floats."""
+    return _DEPTHS[kind] * (2 if sparse else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionDescriptor:
+    """The product that tcgen05.mma computes: kind, types, sizes and options. Manual: "Instruction descriptor".
+
+    `kind` is f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4; `d`, `a`, `b` are types by name (or types of
+    `pyptx.types`), `d` f32 for scaled kinds. `a_major` and `b_major` are "K", or "MN" for a factor whose M or N is
+    contiguous. `selector` says which columns of the metadata of a sparse product count, `max_shift` how far the
+    columns of b are shifted at most (`.ws`). `scale` is the type of the scales, and may be left out where there is one;
+    `scale_a_id` and `scale_b_id` are the bytes of a word of tensor memory where they begin. `depth` is K, and may be
+    left out: it follows from kind and sparsity, but for 96 instead of 64 in dense products of 4-bit floats (sm_103a).
+
+    Raise DescriptorError for what no field can hold. Whether there is such a product is what `products.check` says.
+    """
+
+    kind: str
+    d: str
+    a: str
+    b: str
+    m: int
+    n: int
+    a_major: str = "K"
+    b_major: str = "K"
+    negate_a: bool = False
+    negate_b: bool = False
+    saturate: bool = False
+    sparse: bool = False
+    selector: int = 0
+    max_shift: int = 0
+    scale: str | None = None
+    scale_a_id: int = 0
+    scale_b_id: int = 0
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        """Fill in what follows, and hold each attribute against its field."""
+        for name in ("d", "a", "b", "scale"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, getattr(given, "name", given))
+        if self.kind not in _FORMATS:
+            raise DescriptorError(f"kind={self.kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
+        scales = SCALES.get(self.kind, ())
+        if self.scale is None and len(scales) == 1:
+            object.__setattr__(self, "scale", scales[0])
+        if not self.depth:
+            object.__setattr__(self, "depth", default_depth(self.kind, sparse=self.sparse))
+        if self.d not in SUMS[self.kind]:
+            raise DescriptorError(f"d={self.d!r} of kind::{self.kind}", hint=f"d is {' or '.join(SUMS[self.kind])}")
+        self._check_absent()
+        self._check_depth()
+        bit_fields.encode(_FORMATS[self.kind], self)
+
+    def _check_absent(self) -> None:
+        """Refuse an option for which the format of the kind has no field."""
+        held = {each.name for each in _FORMATS[self.kind]} | {"kind", "d", "depth"}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in held and value != option.default:
+                raise DescriptorError(f"{option.name}={value!r}: kind::{self.kind} has no {option.name}")
+
+    def _check_depth(self) -> None:
+        usual = default_depth(self.kind, sparse=self.sparse)
+        also = (_DEEP,) if self.kind in ("mxf4", "mxf4nvf4") and not self.sparse else ()
+        if self.depth not in (usual, *also):
+            what = f"a {'sparse' if self.sparse else 'dense'} product of kind::{self.kind}"
+            known = " or ".join(map(str, (usual, *also)))
+            raise DescriptorError(f"depth={self.depth!r} of {what}", hint=f"its K is {known}")
+
+    @property
+    def deep(self) -> bool:
+        """Whether K is 96."""
+        return self.depth == _DEEP
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and K."""
+        return self.m, self.n, self.depth
+
+    @property
+    def bits(self) -> int:
+        """The 32 bits of the operand `idesc`."""
+        return bit_fields.encode(_FORMATS[self.kind], self)
+
+    @classmethod
+    def decode(cls, kind: str, bits: int) -> InstructionDescriptor:
+        """Return what `bits` say of a product of `kind`; raise DescriptorError that says which field is wrong."""
+        if kind not in _FORMATS:
+            raise DescriptorError(f"kind={kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
+        found = bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
+        depth = _DEEP if found.pop("deep", False) else 0
+        return cls(kind=kind, **{"d": SUMS[kind][0], **found, "depth": depth})  # type: ignore[arg-type]  # by its table
+
+    def picture(self) -> str:
+        """Draw the descriptor, a field in each line."""
+        return bit_fields.picture(_FORMATS[self.kind], self.bits)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this descriptor, without what follows from the rest."""
+        usual = {"depth": default_depth(self.kind, sparse=self.sparse)}
+        if len(SCALES.get(self.kind, ())) == 1:
+            usual["scale"] = SCALES[self.kind][0]  # type: ignore[assignment]  # values of different fields
+        said = [
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)[1:]
+            if getattr(self, each.name) != usual.get(each.name, each.default)
+        ]
+        return f"InstructionDescriptor({self.kind!r}, {', '.join(said)})"
+
+
+# Manual: "Shared memory descriptor". Fields of places and distances hold bytes divided by 16.
+_SHARED = (
+    Field("start", 0, 14, unit=16),
+    Field("leading", 16, 14, unit=16),
+    Field("stride", 32, 14, unit=16),
+    Field("version", 46, 3, {1: 1}),
+    Field("base_offset", 49, 3),
+    Field("absolute_leading", 52, 1, _FLAG),
+    Field("pattern", 61, 3, {(0, 16): 0, (128, 32): 1, (128, 16): 2, (64, 16): 4, (32, 16): 6}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDescriptor:
+    """How a matrix lies in shared memory. Manual: "Shared memory descriptor".
+
+    `start`, `leading` and `stride` are bytes, multiples of 16 below 2^18; `start` is an address in the window of shared
+    memory. `swizzle` is the width of the pattern in bytes (0, 32, 64, 128), and `atom` what it moves as one: 16 bytes,
+    or 32 with a width of 128. `base_offset` says in which of its 128-byte rows the pattern starts, 0 for a pattern
+    aligned to its period. With `absolute_leading`, `leading` is the address of the second part of a K of 48 bytes
+    (sm_103a; 128-byte swizzle, K-major).
+    """
+
+    start: int = 0
+    leading: int = 0
+    stride: int = 0
+    swizzle: int = 0
+    atom: int = 16
+    base_offset: int = 0
+    absolute_leading: bool = False
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Hold each attribute against its field."""
+        bit_fields.encode(_SHARED, self)
+        if self.absolute_leading and (self.pattern != (128, 16) or self.base_offset):
+            raise DescriptorError(
+                "absolute_leading=True of a shared descriptor", hint="it goes with swizzle=128, atom=16, base_offset=0"
+            )
+
+    @property
+    def pattern(self) -> tuple[int, int]:
+        """The width of the swizzle, and what it moves as one."""
+        return self.swizzle, self.atom
+
+    @property
+    def bits(self) -> int:
+        """The 64 bits of the operand."""
+        return bit_fields.encode(_SHARED, self)
+
+    @classmethod
+    def decode(cls, bits: int) -> SharedDescriptor:
+        """Return what `bits` say; raise DescriptorError that says which field is wrong."""
+        found = bit_fields.decode(_SHARED, bits, _WIDE)
+        del found["version"]
+        swizzle, atom = found.pop("pattern")  # type: ignore[misc]  # a pair, by its table
+        return cls(**found, swizzle=swizzle, atom=atom)  # type: ignore[arg-type, has-type]  # by its table
+
+    def picture(self) -> str:
+        """Draw the descriptor, a field in each line."""
+        return bit_fields.picture(_SHARED, self.bits)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this descriptor."""
+        said = [(each, getattr(self, each.name)) for each in fields(self)]
+        shown = [
+            f"{each.name}={value:#x}" if each.name == "start" else f"{each.name}={value!r}"
+            for each, value in said
+            if value != each.default
+        ]
+        return f"SharedDescriptor({', '.join(shown)})"
+
+
+# Manual: "Zero-Column Mask Descriptor". Spans hold the number of columns less one.
+_ZERO_COLUMNS = (
+    *(Field("start_count", 8 * part, 8, part=part) for part in range(4)),
+    *(Field("first_span", 32 + part, 1, part=part) for part in range(4)),
+    Field("non_zero", 39, 1, _FLAG),
+    Field("skip_span", 40, 8, least=1),
+    Field("use_span", 48, 8, least=1),
+    Field("shift", 56, 6),
+)
+_PARTS = {128: 1, 64: 2, 32: 4}  # sub-masks by M
+_MOST_SHIFT = {128: 32, 64: 32, 32: 16}
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroColumnMask:
+    """Which columns of b count as zero in a product of `tcgen05.mma.ws`. Manual: "Zero-Column Mask Descriptor".
+
+    The columns are `use_span` used ones and `skip_span` zeros by turns, 1 to 256 each. A sub-mask begins with the used
+    ones, or with the zeros where its `first_span` is 1, `start_count` columns in. M = 128 has one sub-mask, 64 has two
+    of N / 2 columns, 32 four of N / 4. `shift` is the column of b with which the product begins. With
+    `non_zero=False` all columns are used.
+    """
+
+    skip_span: int = 1
+    use_span: int = 1
+    start_count: tuple[int, int, int, int] = (0, 0, 0, 0)
+    first_span: tuple[int, int, int, int] = (0, 0, 0, 0)
+    shift: int = 0
+    non_zero: bool = True
+
+    def __post_init__(self) -> None:
+        """Hold each attribute against its field."""
+        for name in ("start_count", "first_span"):
+            if len(getattr(self, name)) != 4:
+                raise DescriptorError(f"{name}={getattr(self, name)!r}: there are four sub-masks")
+        bit_fields.encode(_ZERO_COLUMNS, self)
+
+    @property
+    def bits(self) -> int:
+        """The 64 bits of the operand."""
+        return bit_fields.encode(_ZERO_COLUMNS, self)
+
+    @classmethod
+    def decode(cls, bits: int) -> ZeroColumnMask:
+        """Return what `bits` say; raise DescriptorError that says which field is wrong."""
+        return cls(**bit_fields.decode(_ZERO_COLUMNS, bits, _WIDE))  # type: ignore[arg-type]  # by its table
+
+    def columns(self, m: int, n: int) -> tuple[int, ...]:
+        """Return the columns of the product, 0 to n - 1, for which b counts as zero.
+
+        Column `c` of the product is column `c + shift` of b.
+        """
+        if m not in _PARTS or self.shift > _MOST_SHIFT[m]:
+            known = ", ".join(f"M = {rows} with a shift up to {most}" for rows, most in _MOST_SHIFT.items())
+            raise DescriptorError(f"a mask of columns, shifted by {self.shift}, for M = {m}", hint=f"there is {known}")
+        if not self.non_zero:
+            return ()
+        size = n // _PARTS[m]
+        return tuple(
+            part * size + column
+            for part in range(_PARTS[m])
+            for column in range(size)
+            if self._is_zero(part, self.start_count[part] + column)
+        )
+
+    def _is_zero(self, part: int, position: int) -> bool:
+        place = position % (self.skip_span + self.use_span)
+        return place < self.skip_span if self.first_span[part] else place >= self.use_span
+
+    def picture(self) -> str:
+        """Draw the descriptor, a field in each line."""
+        return bit_fields.picture(_ZERO_COLUMNS, self.bits)

@@ -1,0 +1,219 @@
+"""The products that tcgen05.mma has: kinds, types and sizes, and which of them transpose and negate.
+
+    find("f16", cta_group=2)                             # the row of the table
+    check(InstructionDescriptor(…), ws=True)             # raises for what is not there, and says what is
+
+Nothing here knows of traces or of the simulator. Manual: "Matrix Shape", "Transpose and Negate operations", "Valid
+Combinations of Type-Size, Major-ness and Swizzling".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.descriptors import (
+    FACTORS,
+    KINDS,
+    SCALED_KINDS,
+    SCALES,
+    SUMS,
+    InstructionDescriptor,
+    default_depth,
+)
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["PRODUCTS", "Product", "ProductError", "check", "check_swizzle", "container_bits", "find"]
+
+_DEEP = 96
+_WS_ROWS = (32, 64, 128)
+# How wide an element is where a kind keeps it in shared memory. Manual: "Packing formats of elements". Kinds of 8-bit
+# types keep narrower ones in bytes (CUTLASS transposes those, too).
+_BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
+
+
+class ProductError(PyptxError, ValueError):
+    """A product that tcgen05 has not; the hint says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A row of the table: which types and sizes go together. `depths` are the values of K."""
+
+    kind: str
+    cta_group: int
+    ws: bool
+    sparse: bool
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    depths: tuple[int, ...]
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The types of a and b."""
+        return FACTORS[self.kind]
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        """The types of d."""
+        return SUMS[self.kind]
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The types of scales; none for kinds that have none."""
+        return SCALES.get(self.kind, ())
+
+    @property
+    def negates(self) -> bool:
+        """Whether factors can be negated. Manual: "Transpose and Negate operations"."""
+        return self.kind != "i8"
+
+    @property
+    def transposes(self) -> bool:
+        """Whether factors can be MN-major. Manual: "Transpose and Negate operations"."""
+        return self.kind not in ("mxf4", "mxf4nvf4")
+
+    @property
+    def words(self) -> str:
+        """The product as messages spell it."""
+        name = f"mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}"
+        return f"{name} of kind::{self.kind}, cta_group::{self.cta_group}"
+
+
+def _columns(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ...]:
+    """Return the values of N. Manual: "Matrix Shape", the column "N"."""
+    if ws:
+        return (64, 128) if sparse else (64, 128, 256)
+    if kind == "i8":
+        return tuple(range(32, 257, 32)) if cta_group == 2 else (8, 16, 24, *range(32, 257, 16))
+    step = 8 * cta_group
+    return tuple(range(step, 257, step))
+
+
+def _rows(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ...]:
+    """Return the values of M. Manual: "Matrix Shape", the column "M"."""
+    if ws:
+        return _WS_ROWS
+    if cta_group == 1:
+        return (128,) if kind in SCALED_KINDS else (64, 128)
+    return (256,) if kind in SCALED_KINDS and sparse else (128, 256)
+
+
+def _depths(kind: str, *, sparse: bool) -> tuple[int, ...]:
+    """Return the values of K. Manual: "Matrix Shape", the column "K"."""
+    deep = (_DEEP,) if kind in ("mxf4", "mxf4nvf4") and not sparse else ()
+    return (default_depth(kind, sparse=sparse), *deep)
+
+
+PRODUCTS: tuple[Product, ...] = tuple(
+    Product(
+        kind,
+        cta_group,
+        ws,
+        sparse,
+        _rows(kind, cta_group, ws=ws, sparse=sparse),
+        _columns(kind, cta_group, ws=ws, sparse=sparse),
+        _depths(kind, sparse=sparse),
+    )
+    for kind in KINDS
+    for ws, cta_groups in ((False, (1, 2)), (True, () if kind in SCALED_KINDS else (1,)))
+    for cta_group in cta_groups
+    for sparse in (False, True)
+)
+"""Every combination of kind, cta_group, .ws and sparsity that there is. Manual: "Matrix Shape"."""
+
+
+def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Product:
+    """Return the row of the table; raise ProductError that says what there is."""
+    if kind not in KINDS:
+        raise ProductError(f"kind::{kind} of a product", hint=f"one of {', '.join(KINDS)}")
+    wanted = (kind, cta_group, ws, sparse)
+    found = next((row for row in PRODUCTS if (row.kind, row.cta_group, row.ws, row.sparse) == wanted), None)
+    if found is not None:
+        return found
+    if cta_group not in (1, 2):
+        raise ProductError(f"cta_group={cta_group!r}: a product is of one block, or of a pair", hint="1 or 2")
+    if kind in SCALED_KINDS:
+        unscaled = ", ".join(each for each in KINDS if each not in SCALED_KINDS)
+        raise ProductError(f"kind::{kind} has no mma.ws", hint=f"mma.ws has {unscaled}")
+    raise ProductError("mma.ws is a product of one block", hint="cta_group=1")
+
+
+def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> Product:
+    """Return the row of the table that `descriptor` is a product of; raise ProductError that says what there is."""
+    row = find(descriptor.kind, cta_group=cta_group, ws=ws, sparse=descriptor.sparse)
+    for name, value, known in (
+        ("M", descriptor.m, row.rows),
+        ("N", descriptor.n, row.columns),
+        ("K", descriptor.depth, row.depths),
+    ):
+        if value not in known:
+            raise ProductError(f"{row.words}: {name} = {value}", hint=f"{name} is {_sequence(known)}")
+    if descriptor.depth == _DEEP and (cta_group, descriptor.m) not in ((1, 128), (2, 256)):
+        hint = "M is 128 for one block, 256 for a pair"
+        raise ProductError(f"{row.words}: K = {_DEEP} with M = {descriptor.m}", hint=hint)
+    _check_majors(row, descriptor)
+    _check_options(row, descriptor)
+    return row
+
+
+def _check_majors(row: Product, descriptor: InstructionDescriptor) -> None:
+    """Manual: "Transpose and Negate operations", N shapes for 8-bit transpose B."""
+    if descriptor.b_major == "K" or container_bits(descriptor.kind) != 8 or row.ws:
+        return
+    step = 16 * row.cta_group
+    if descriptor.n % step:
+        raise ProductError(
+            f"{row.words}: N = {descriptor.n} with 8-bit elements of b N-major",
+            hint=f"N is {_sequence(tuple(range(step, 257, step)))}, or lay b out K-major",
+        )
+
+
+def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
+    """Refuse what goes with other products: scale factors' places, selectors, shifts."""
+    if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
+        raise ProductError(
+            f"{row.words}: selector={descriptor.selector}", hint="sparse products of kind::f16 and kind::tf32 have one"
+        )
+    if descriptor.max_shift and not row.ws:
+        raise ProductError(f"{row.words}: max_shift={descriptor.max_shift}", hint="only mma.ws shifts columns of b")
+    if descriptor.d == "f16" and {descriptor.a, descriptor.b} & {"bf16"}:
+        raise ProductError(f"{row.words}: f16 += {descriptor.a} x {descriptor.b}", hint="sums of bf16 are f32")
+    if descriptor.kind in ("mxf4", "mxf4nvf4") and descriptor.depth != _DEEP:
+        for name in ("scale_a_id", "scale_b_id"):
+            if getattr(descriptor, name) % 2:
+                raise ProductError(f"{row.words}: {name}={getattr(descriptor, name)}", hint=f"{name} is 0 or 2")
+
+
+def container_bits(kind: str) -> int:
+    """Return how wide an element of a or b is in shared memory: 4, 8, 16 or 32 bits."""
+    return _BITS[kind]
+
+
+def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
+    """Raise ProductError for a swizzle with which factors of this kind and major cannot be read.
+
+    Manual: "Valid Combinations of Type-Size, Major-ness and Swizzling".
+    """
+    if major == "K":
+        return
+    bits = container_bits(kind)
+    if bits == 4:
+        raise ProductError(f"factors of kind::{kind} cannot be MN-major", hint="lay them out K-major")
+    wide = (swizzle, atom) == (128, 32)
+    if (bits == 32) != wide:
+        only = "128-byte swizzle with 32-byte atoms" if bits == 32 else "any swizzle but that with 32-byte atoms"
+        raise ProductError(
+            f"MN-major factors of kind::{kind} with swizzle={swizzle}, atom={atom}", hint=f"they are read with {only}"
+        )
+
+
+def _sequence(values: Sequence[int]) -> str:
+    """Spell numbers, the long regular rows of them shortly."""
+    if len(values) > 5 and len({later - former for former, later in pairwise(values)}) == 1:
+        return f"{values[0]}, {values[1]}, … {values[-1]}"
+    return ", ".join(map(str, values[:-1])) + f" or {values[-1]}" if len(values) > 1 else str(values[0])
