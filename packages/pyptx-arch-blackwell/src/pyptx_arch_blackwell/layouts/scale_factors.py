@@ -5,7 +5,7 @@ row 0 in the first column, row 32 in the second. Each quarter of the lanes, 32 o
 room for four factors of a row; the instruction descriptor says with an identifier at which byte the product's begin.
 With K = 96 they may run over the end of the word, into the same row's word of the next group of columns.
 
-The figures of the manual are pictures. What is here follows from CuTe's fragments of tensor memory (`tmem_sf_frg`), from
+The manual's figures are pictures. What is here follows from CuTe's fragments of tensor memory (`tmem_sf_frg`), from
 the blocks of 128 rows by 4 factors that cuBLAS documents and DeepGEMM copies, and for K = 96 from how CUTLASS advances
 the address from product to product. None of it is confirmed by hardware here. Two cases have one source: K = 96 with N
 above 128, where the next group lies 8 columns on, and the halves of B's factors with M = 128 in a pair of CTAs, which
