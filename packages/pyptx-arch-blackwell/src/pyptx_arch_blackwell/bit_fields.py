@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["DescriptorError", "Field", "decode", "encode", "picture"]
 
@@ -28,7 +28,7 @@ class Field:
     name: str
     low: int
     size: int
-    codes: Mapping[Hashable, int] = field(default_factory=dict)
+    codes: Mapping[Any, int] = field(default_factory=dict[Any, int])
     unit: int = 1
     least: int = 0
     part: int | None = None
@@ -51,23 +51,23 @@ class Field:
         last = ((1 << self.size) - 1) * self.unit + self.least
         return f"{self.least} to {last}" + (f" in steps of {self.unit}" if self.unit > 1 else "")
 
-    def number(self, value: Hashable) -> int:
+    def number(self, value: object) -> int:
         """Return what stands for `value`; raise DescriptorError for what the field cannot hold."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
             raise DescriptorError(f"{self.label}={value!r} of a descriptor", hint=f"{self.label} is {self.known}")
         return found
 
-    def _code(self, value: Hashable) -> int | None:
+    def _code(self, value: object) -> int | None:
         return next((code for known, code in self.codes.items() if known == value and type(known) is type(value)), None)
 
-    def _units(self, value: Hashable) -> int | None:
+    def _units(self, value: object) -> int | None:
         if not isinstance(value, int):
             return None
         units, rest = divmod(value - self.least, self.unit)
         return None if rest or not 0 <= units < 1 << self.size else units
 
-    def value(self, word: int) -> Hashable:
+    def value(self, word: int) -> object:
         """Return what the field of `word` says; raise DescriptorError for a number that stands for nothing."""
         number = word >> self.low & (1 << self.size) - 1
         if not self.codes:
@@ -90,7 +90,7 @@ def encode(fields: Sequence[Field], holder: object) -> int:
     return word
 
 
-def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Hashable]:
+def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
     """Return what each field of a word of `width` bits says; raise DescriptorError that names the field in question."""
     covered = sum((1 << each.size) - 1 << each.low for each in fields)
     beyond = word & ~covered
@@ -98,7 +98,7 @@ def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Hashable
         bit = (beyond & -beyond).bit_length() - 1
         beside = f"bit {bit} of descriptor {word:#x} is set, and no field has it"
         raise DescriptorError(beside, hint=f"it has {width} bits, of which the reserved ones are 0")
-    found: dict[str, Hashable] = {}
+    found: dict[str, Any] = {}
     for each in fields:
         value = each.value(word)
         held = found.get(each.name, ())

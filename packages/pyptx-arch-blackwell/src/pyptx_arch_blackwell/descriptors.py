@@ -49,9 +49,9 @@ def _unscaled(
         Field("selector", 0, 2),
         Field("sparse", 2, 1, _FLAG),
         Field("saturate", 3, 1, _FLAG if saturates else _NEVER),
-        Field("d", 4, 2, {**d}),
-        Field("a", 7, 3, {**factors}),
-        Field("b", 10, 3, {**factors}),
+        Field("d", 4, 2, d),
+        Field("a", 7, 3, factors),
+        Field("b", 10, 3, factors),
         Field("negate_a", 13, 1, _FLAG if negates else _NEVER),
         Field("negate_b", 14, 1, _FLAG if negates else _NEVER),
         Field("a_major", 15, 1, _MAJORS),
@@ -67,8 +67,8 @@ def _scaled_bytes() -> tuple[Field, ...]:
     return (
         Field("sparse", 2, 1, _FLAG),
         Field("scale_b_id", 4, 2),
-        Field("a", 7, 3, {**_NARROW}),
-        Field("b", 10, 3, {**_NARROW}),
+        Field("a", 7, 3, _NARROW),
+        Field("b", 10, 3, _NARROW),
         Field("negate_a", 13, 1, _FLAG),
         Field("negate_b", 14, 1, _FLAG),
         Field("a_major", 15, 1, _MAJORS),
@@ -92,7 +92,7 @@ def _scaled_halves(scales: Mapping[str, int]) -> tuple[Field, ...]:
         Field("a_major", 15, 1, _MAJOR_K),
         Field("b_major", 16, 1, _MAJOR_K),
         Field("n", 17, 6, unit=8),
-        Field("scale", 23, 1, {**scales}),
+        Field("scale", 23, 1, scales),
         Field("m", 27, 2, unit=128),
         Field("scale_a_id", 29, 2),
         Field("deep", 31, 1, _FLAG),
@@ -224,9 +224,9 @@ class InstructionDescriptor:
         """Return what `bits` say of a product of `kind`; raise DescriptorError that says which field is wrong."""
         if kind not in _FORMATS:
             raise DescriptorError(f"kind={kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
-        found = bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
-        depth = _DEEP if found.pop("deep", False) else 0
-        return cls(kind=kind, **{"d": SUMS[kind][0], **found, "depth": depth})  # type: ignore[arg-type]  # by its table
+        found = {"kind": kind, "d": SUMS[kind][0]} | bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
+        found["depth"] = _DEEP if found.pop("deep", False) else 0
+        return cls(**found)
 
     def picture(self) -> str:
         """Draw the descriptor, a field in each line."""
@@ -234,9 +234,9 @@ class InstructionDescriptor:
 
     def __repr__(self) -> str:
         """Return the call that makes this descriptor, without what follows from the rest."""
-        usual = {"depth": default_depth(self.kind, sparse=self.sparse)}
+        usual: dict[str, object] = {"depth": default_depth(self.kind, sparse=self.sparse)}
         if len(SCALES.get(self.kind, ())) == 1:
-            usual["scale"] = SCALES[self.kind][0]  # type: ignore[assignment]  # values of different fields
+            usual["scale"] = SCALES[self.kind][0]
         said = [
             f"{each.name}={getattr(self, each.name)!r}"
             for each in fields(self)[1:]
@@ -300,8 +300,8 @@ class SharedDescriptor:
         """Return what `bits` say; raise DescriptorError that says which field is wrong."""
         found = bit_fields.decode(_SHARED, bits, _WIDE)
         del found["version"]
-        swizzle, atom = found.pop("pattern")  # type: ignore[misc]  # a pair, by its table
-        return cls(**found, swizzle=swizzle, atom=atom)  # type: ignore[arg-type, has-type]  # by its table
+        swizzle, atom = found.pop("pattern")
+        return cls(**found, swizzle=swizzle, atom=atom)
 
     def picture(self) -> str:
         """Draw the descriptor, a field in each line."""
@@ -363,7 +363,7 @@ class ZeroColumnMask:
     @classmethod
     def decode(cls, bits: int) -> ZeroColumnMask:
         """Return what `bits` say; raise DescriptorError that says which field is wrong."""
-        return cls(**bit_fields.decode(_ZERO_COLUMNS, bits, _WIDE))  # type: ignore[arg-type]  # by its table
+        return cls(**bit_fields.decode(_ZERO_COLUMNS, bits, _WIDE))
 
     def columns(self, m: int, n: int) -> tuple[int, ...]:
         """Return the columns of the product, 0 to n - 1, for which b counts as zero.
