@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_blackwell.datapath import LANES, Rectangle
 from pyptx_arch_blackwell.sim.pipeline import blocks_of
-from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, LANES, SPACE, TENSOR, WORD, TensorMemory
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, PIECE, SPACE, TENSOR, WORD, TensorMemory, pieces
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
@@ -102,12 +103,11 @@ class Allocation:
         """Let the checks look for what still uses the columns."""
         if not turn.observed:
             return
-        lanes, columns = np.meshgrid(np.arange(LANES), np.arange(start, start + count, 4), indexing="ij")
-        offsets = turn.part(TensorMemory).flat(np.array([block]), lanes, columns).reshape(-1)
+        columns = (Rectangle(0, 0, LANES, 0, count, 0),)
+        offsets, _ = pieces(np.array([block]), np.array([start]), columns)
         warps, active = turn.threads
-        size = 4 * WORD
         one = np.full(len(offsets), warps[0]), np.full(len(offsets), active[0])
-        self._wave.machine.observers.access(SPACE.name, "write", offsets, size, *one, turn.pc)
+        self._wave.machine.observers.access(SPACE.name, "write", offsets, PIECE, *one, turn.pc)
 
     # --- the permit -----------------------------------------------------------------------------
 

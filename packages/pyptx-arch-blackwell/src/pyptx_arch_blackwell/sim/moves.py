@@ -18,6 +18,7 @@ from pyptx_arch_blackwell.layouts.moves import register_fragment
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.tensor_memory import (
     COLUMNS,
+    PIECE,
     SPACE,
     TENSOR,
     WORD,
@@ -45,8 +46,7 @@ STORES: Final = GroupKind(
     name="tcgen05.st", operations="stores to tensor memory (tcgen05.st)", unfinished="unfinished-tensor-store"
 )
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
-_PIECE = 16  # bytes that are told of at once
-_PER_PIECE = _PIECE // WORD
+_PER_PIECE: Final = PIECE // WORD
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
 
@@ -162,8 +162,8 @@ class _Move:
         """Return what the warps touch."""
         where = base[:, None] + self.window.pieces
         owners = np.repeat(np.arange(len(base)), where.shape[1])
-        offsets = where.reshape(-1) // _PER_PIECE * _PIECE
-        return Touch(SPACE.name, writes=writes, offsets=offsets, size=_PIECE, owners=owners, proxy=TENSOR)
+        offsets = where.reshape(-1) // _PER_PIECE * PIECE
+        return Touch(SPACE.name, writes=writes, offsets=offsets, size=PIECE, owners=owners, proxy=TENSOR)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -33,6 +33,22 @@ RULES: Final = (
         hint="add 32 times the warp's number in its warpgroup to the lane, the upper half of the address",
     ),
     Rule(
+        name="tensor-product",
+        summary="a product that there is not, or whose operands do not fit",
+        hint="make the instruction descriptor of types and sizes",
+    ),
+    Rule(
+        name="tensor-descriptor",
+        summary="a descriptor of a product that describes no matrix, or another one than what lies there",
+        hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
+        observer="races",
+    ),
+    Rule(
+        name="tensor-scales",
+        summary="a product reads scales that differ between the quarters of tensor memory's lanes",
+        hint="copy the scales to all four quarters of the lanes, in both blocks of a pair (.warpx4)",
+    ),
+    Rule(
         name="unfinished-tensor-work",
         summary="a thread ends, and nobody has waited at an mbarrier for its products, copies or shifts",
         hint="tcgen05.commit to an mbarrier, and wait there before the block ends",

@@ -6,6 +6,7 @@ side, lane behind lane.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -15,13 +16,29 @@ from pyptx_arch_blackwell.datapath import LANES
 from pyptx_sim.extension import Proxy, Space
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import IntArray, Operands, Reader, Wave
-    from pyptx_sim.operation import Array
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["COLUMNS", "LANES", "SPACE", "TENSOR", "WORD", "TensorMemory", "address_of", "columns_of", "lanes_of"]
+    from pyptx_arch_blackwell.datapath import Rectangle
+    from pyptx_sim.extension import Array, IntArray, Operands, Reader, Wave
+
+__all__ = [
+    "COLUMNS",
+    "PIECE",
+    "SPACE",
+    "TENSOR",
+    "WORD",
+    "TensorMemory",
+    "Words",
+    "address_of",
+    "columns_of",
+    "lanes_of",
+    "pieces",
+]
 
 COLUMNS: Final = 512
 WORD: Final = 4
+PIECE: Final = 16
+"""Bytes of a lane that accesses are told of by."""
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
@@ -71,18 +88,86 @@ class TensorMemory:
         offsets: IntArray = ((blocks * LANES + lanes) * COLUMNS + columns) * WORD
         return offsets
 
-    def mark(self, block: int, lanes: slice, columns: slice) -> None:
-        """Note that words are written."""
-        if self._defined is not None:
-            self._defined[block, lanes, columns] = 0xFFFFFFFF
+    # --- matrices -------------------------------------------------------------------------------
 
-    def blank(self, block: int, lanes: slice, columns: slice, bits: int = 0xFFFFFFFF) -> int:
-        """Return of how many of some words nothing has written `bits`; none in a run without checks."""
+    def read(self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
+        """Return the words of matrices that lie in rectangles from these addresses on, `[n, rows, columns]`.
+
+        `blocks` are those of the matrices, of ones that lie in a pair the pair's first.
+        """
+        return self._taken(self.words, blocks, addresses, rectangles)
+
+    def unknown(
+        self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], bits: int = 0xFFFFFFFF
+    ) -> Words | None:
+        """Return which of `bits` of such words are undefined; None if none are, or in a run without checks."""
         if self._defined is None:
-            return 0
-        return int(np.count_nonzero(~self._defined[block, lanes, columns] & np.uint32(bits)))
+            return None
+        unknown: Words = ~self._taken(self._defined, blocks, addresses, rectangles) & np.uint32(bits)
+        return unknown if unknown.any() else None
+
+    def write(
+        self,
+        blocks: IntArray,
+        addresses: IntArray,
+        rectangles: Sequence[Rectangle],
+        values: Words,
+        hidden: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Set such words; lanes for which `hidden`, `[n, lanes of the blocks]`, holds stay as they are."""
+        for rectangle, some, at in _parts(blocks, addresses, rectangles):
+            rows = slice(rectangle.row, rectangle.row + rectangle.rows)
+            new = values[some, rows, rectangle.n : rectangle.n + rectangle.columns]
+            if hidden is not None:
+                first = rectangle.block * LANES + at[1].start
+                stays = hidden[some, first : first + rectangle.rows, None]
+                new = np.where(stays, self.words[at], new)
+            self.words[at] = new
+            if self._defined is not None:
+                self._defined[at] = 0xFFFFFFFF
+
+    @staticmethod
+    def _taken(words: Words, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
+        rows = max(each.row + each.rows for each in rectangles)
+        columns = max(each.n + each.columns for each in rectangles)
+        found: Words = np.empty((len(blocks), rows, columns), np.uint32)
+        for rectangle, some, at in _parts(blocks, addresses, rectangles):
+            inside = slice(rectangle.row, rectangle.row + rectangle.rows)
+            found[some, inside, rectangle.n : rectangle.n + rectangle.columns] = words[at]
+        return found
 
     def forget(self, block: int, columns: slice) -> None:
         """Note that nothing has written some columns."""
         if self._defined is not None:
             self._defined[block, :, columns] = 0
+
+
+def _parts(
+    blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
+) -> Iterator[tuple[Rectangle, slice, tuple[IntArray, slice, slice]]]:
+    """Yield the rectangles, of which matrices each is, and where it lies: all at once of matrices at one address."""
+    lanes, columns = lanes_of(addresses), columns_of(addresses)
+    alike = bool((addresses == addresses[0]).all())
+    for rectangle in rectangles:
+        for i in range(1 if alike else len(blocks)):
+            some = slice(None) if alike else slice(i, i + 1)
+            lane, column = int(lanes[i]) + rectangle.lane, int(columns[i]) + rectangle.column
+            inside = slice(lane, lane + rectangle.rows), slice(column, column + rectangle.columns)
+            yield rectangle, some, (blocks[some] + rectangle.block, *inside)
+
+
+def pieces(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> tuple[IntArray, IntArray]:
+    """Return the offsets of the pieces of 16 bytes in which matrices lie, and whose each is."""
+    numbers, offsets, owners = np.arange(len(blocks)), [], []
+    for _, some, (which, lanes, columns) in _parts(blocks, addresses, rectangles):
+        inside = _pieces(lanes.start, lanes.stop, columns.start, columns.stop)
+        offsets.append((which[:, None] * _BYTES + inside).reshape(-1))
+        owners.append(numbers[some].repeat(len(inside)))
+    return np.concatenate(offsets), np.concatenate(owners)
+
+
+@lru_cache(maxsize=1024)
+def _pieces(lane: int, end: int, column: int, stop: int) -> IntArray:
+    lanes, columns = np.arange(lane, end)[:, None], np.arange(column * WORD // PIECE, -(-stop * WORD // PIECE))
+    found: IntArray = (lanes * (COLUMNS * WORD) + columns * PIECE).reshape(-1)
+    return found

@@ -6,7 +6,7 @@ Manual: "Shared Memory Matrix Layout", "Canonical Layouts".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -38,8 +38,10 @@ class SharedMatrix:
     """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
 
     `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of its atom:
-    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first.
-    Manual: "Strides", "Matrix Descriptor Format".
+    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first. `atom`
+    is what a swizzle moves as one. `second`: of a K-major matrix, where the part of its rows begins that does not fit
+    in the atoms of the first ones, an address of its own.
+    Manual: "Strides", "Matrix Descriptor Format"; "Leading dimension stride: … absolute address".
     """
 
     start: int
@@ -47,6 +49,8 @@ class SharedMatrix:
     stride: int
     swizzle: int
     base: int = 0
+    atom: int = CHUNK
+    second: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,26 @@ Located: TypeAlias = tuple[SharedMatrix, int]
 def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
     """Return the address of each 16 bytes in a block's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
     phase = matrix.start % _PERIOD
-    return _places(matrix.leading, matrix.stride, matrix.swizzle, matrix.base, phase, extent) + (matrix.start - phase)
+    pattern = matrix.swizzle, matrix.base, matrix.atom
+    first = _places(matrix.leading, matrix.stride, pattern, phase, extent) + (matrix.start - phase)
+    if matrix.second is None:
+        return first
+    inside = (matrix.start % _ROW + np.arange(first.shape[1]) * CHUNK) // _ROW == 0
+    begin, fits = matrix.second % _PERIOD, int(np.count_nonzero(inside))
+    rest = replace(extent, k=(first.shape[1] - fits) * CHUNK * 8 // extent.bits)
+    behind = _places(matrix.leading, matrix.stride, pattern, begin, rest) + (matrix.second - begin)
+    return np.concatenate([first[:, :fits], behind], axis=1)
 
 
 @lru_cache(maxsize=256)
-def _places(leading: int, stride: int, swizzle: int, base: int, phase: int, extent: Extent) -> IntArray:
+def _places(leading: int, stride: int, pattern: tuple[int, int, int], phase: int, extent: Extent) -> IntArray:
+    swizzle, base, atom = pattern
     slow, fast = (extent.mn, extent.k) if extent.major == "K" else (extent.k, extent.mn)
     across = np.arange(slow, dtype=np.int64)[:, None]
     along = np.arange(-(-fast * extent.bits // (8 * CHUNK)), dtype=np.int64)
-    inside = across % _CORE * swizzle
-    core = across // _CORE
+    rows = _CORE if extent.major == "K" or atom == CHUNK else _CORE * CHUNK // atom
+    inside = across % rows * swizzle
+    core = across // rows
     width = swizzle // CHUNK
     if extent.major == "K":
         step = CHUNK if swizzle > CHUNK else leading
@@ -85,7 +99,7 @@ def _places(leading: int, stride: int, swizzle: int, base: int, phase: int, exte
         linear = phase + inside + core * stride + along % width * CHUNK + along // width * leading
     else:
         linear = phase + inside + core * leading + along * stride
-    return linear ^ ((linear // _ROW - base) % width) * CHUNK
+    return linear ^ ((linear // _ROW - base) % (swizzle // atom)) * atom if swizzle > CHUNK else linear
 
 
 def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.dtype[np.generic]) -> Array:

@@ -1,0 +1,22 @@
+"""Swizzles of matrices in shared memory, as layouts on which tensor copies and products have to agree.
+
+Manual: "Shared Memory Layout and Swizzling".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pyptx_sim.extension import Layout
+from pyptx_sim.extension.shared_matrices import CHUNK
+
+__all__ = ["swizzle"]
+
+
+@lru_cache(maxsize=16)
+def swizzle(width: int, atom: int) -> Layout:
+    """Return the layout of rows of `width` bytes inside which `atom` bytes are exchanged, as a product reads them."""
+    name = "no swizzle" if width == CHUNK else f"a swizzle of {width} bytes"
+    if atom != CHUNK:
+        name += f" in atoms of {atom}"
+    return Layout(name=name, mismatch="tensor-descriptor", user="a product")

@@ -1,0 +1,78 @@
+"""The numbers in matrices, from the bytes in which they lie. Manual: "Packing formats of elements"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from pyptx_arch_blackwell.products import container_bits
+from pyptx_sim.numerics.factors import WIDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.extension import Array
+
+__all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder"]
+
+Decode: TypeAlias = "Callable[[Array], Array]"
+"""From bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
+
+_CHUNK: Final = 16  # bytes that lie together, and elements in them of types that are kept in bytes
+_WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
+
+
+def memory_bits(kind: str) -> int:
+    """Return how many bits of memory an element takes, its share of the padding included."""
+    return container_bits(kind)
+
+
+def shared_decoder(kind: str, element: str) -> Decode:
+    """Return how elements are read from shared memory, where kinds of 8-bit types pad narrower ones to 16 bytes."""
+    width = _WIDTHS.get(element)
+    if width is None:
+        return _whole(element)
+    if container_bits(kind) == width:
+        return lambda data: _narrow(element, _nibbles(data))
+    used = _CHUNK * width // 8
+    split = _nibbles if width == 4 else _sixes
+
+    def decode(data: Array) -> Array:
+        chunks = data.reshape(*data.shape[:-1], -1, _CHUNK)[..., :used]
+        return _narrow(element, split(chunks)).reshape(data.shape)
+
+    return decode
+
+
+def tensor_decoder(kind: str, element: str) -> Decode:
+    """Return how elements are read from tensor memory, where kinds of 8-bit types keep narrower ones in bytes."""
+    width = _WIDTHS.get(element)
+    if width is None or container_bits(kind) != width:
+        return _whole(element)
+    return lambda data: _narrow(element, _nibbles(data))
+
+
+def _whole(element: str) -> Decode:
+    """Return how elements of whole bytes are read."""
+    widen, size = WIDEN[element], {"f16": 2, "bf16": 2, "tf32": 4}.get(element, 1)
+    dtype = np.dtype(f"<u{size}")
+    return lambda data: widen(np.ascontiguousarray(data).view(dtype))
+
+
+def _narrow(element: str, codes: Array) -> Array:
+    """Return the numbers of codes of 4 or 6 bits; those of 4 stand in the middle of a byte."""
+    return WIDEN[element](codes << np.uint8(2) if _WIDTHS[element] == 4 else codes)
+
+
+def _nibbles(data: Array) -> Array:
+    """Return the codes of 4 bits in bytes, the low one first."""
+    return np.stack((data & 15, data >> 4), axis=-1).reshape(*data.shape[:-1], -1)
+
+
+def _sixes(data: Array) -> Array:
+    """Return the codes of 6 bits in bytes, four in three, from the low bits up."""
+    threes = data.reshape(*data.shape[:-1], -1, 3).astype(np.uint32)
+    words = threes[..., 0] | threes[..., 1] << 8 | threes[..., 2] << 16
+    codes = np.stack([words >> 6 * place & 63 for place in range(4)], axis=-1).astype(np.uint8)
+    return codes.reshape(*data.shape[:-1], -1)

@@ -1,0 +1,261 @@
+"""Issuing products: operands are read and judged, and what they touch is told. Manual: "tcgen05.mma"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
+from pyptx_arch_blackwell.descriptors import ZeroColumnMask
+from pyptx_arch_blackwell.products import check_swizzle
+from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.layouts import swizzle
+from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
+from pyptx_arch_blackwell.sim.mma.products import Products, located, matrix_of
+from pyptx_arch_blackwell.sim.pipeline import blocks_of, pipeline_of
+from pyptx_arch_blackwell.sim.tensor_memory import PIECE, SPACE, TENSOR, address_of, columns_of, lanes_of, pieces
+from pyptx_ir.syntax.operands import Address
+from pyptx_sim.extension import ASYNC, Step, Touch
+from pyptx_sim.extension.shared_matrices import CHUNK, offsets, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_arch_blackwell.sim.mma.plan import Plan
+    from pyptx_sim.extension import Action, Array, IntArray, Operands, Reader, Turn
+    from pyptx_sim.extension.shared_matrices import Extent
+
+__all__ = ["STEPS"]
+
+_RULE: Final = "tensor-product"
+_VECTORS: Final = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
+_FURTHER: Final = ("scale_a", "scale_b", "meta")  # addresses in tensor memory that only some products have
+
+
+def opcode_of(operands: Operands) -> Opcode:
+    """Return what the words of an instruction say."""
+    words = operands.opcode
+    kind = next(word for word in words if word.startswith("kind::")).removeprefix("kind::")
+    if kind == "ti16" or "decompress::lut::b" in words:
+        operands.fail("the simulator does not know what products of sm_107 compute")
+    return Opcode(
+        kind=kind,
+        blocks=blocks_of(operands),
+        sparse="sp" in words,
+        stationary="ws" in words,
+        scaled="block_scale" in words,
+        vector=next((word for word in words if word in _VECTORS), ""),
+        in_tensor=isinstance(operands.named("a"), Address),
+        shifted="ashift" in words,
+        exact=operands.exact_target,
+    )
+
+
+def compile_product(operands: Operands) -> Action:
+    """Issue a product of each thread."""
+    opcode, kind = opcode_of(operands), pipeline_of(operands)
+    d, b = address_of(operands, "d"), operands.source("b", "u64")
+    a = address_of(operands, "a") if opcode.in_tensor else operands.source("a", "u64")
+    further = tuple(address_of(operands, name) for name in _FURTHER if name in operands.names)
+    idesc, adds = operands.source("idesc", "u32"), operands.source("p", "pred")
+    masks = operands.elements(operands.named("lanes")) if "lanes" in operands.names else ()
+    disabled = tuple(operands.read(each, "u32") for each in masks)
+    zeros = operands.source("zeros", "u64") if "zeros" in operands.names else None
+    divisor = operands.number("scale") if "scale" in operands.names else 0
+
+    def issue(turn: Turn) -> None:
+        blocks = turn.wave.geometry.cta[turn.threads[0]]
+        if opcode.blocks == 2:
+            blocks = blocks & ~1
+        columns = np.zeros(len(blocks), np.uint64) if zeros is None else turn.each(zeros)
+        for bits, mask, some in _alike(turn, turn.each(idesc), columns):
+            plan = _plan(some, opcode, bits)
+            if plan is None:
+                continue
+            warps, lanes = some.threads
+            here = blocks if some is turn else blocks[_among(turn, some)]
+            products = Products(
+                wave=some.wave,
+                pc=some.pc,
+                warps=warps,
+                lanes=lanes,
+                group=kind,
+                numbers=some.join(kind),
+                blocks=here,
+                plan=plan,
+                d=some.each(d).astype(np.int64),
+                a=some.each(a).astype(np.uint64),
+                b=some.each(b),
+                adds=some.each(adds),
+                further=tuple(some.each(each).astype(np.int64) for each in further),
+                disabled=_columns(some, disabled),
+                divisor=divisor,
+                zeros=ZeroColumnMask.decode(mask) if mask else None,
+            )
+            if _sound(some, products):
+                some.issue(products, _touches(products) if some.observed else (), proxy=ASYNC)
+
+    return operands.action(issue)
+
+
+def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, Turn]]:
+    """Yield the threads with the same instruction descriptor and mask of columns, and these."""
+    pairs = list(zip(idescs.tolist(), zeros.tolist(), strict=True))
+    for bits, mask in dict.fromkeys(pairs):
+        which = np.array([pair == (bits, mask) for pair in pairs])
+        if which.all():
+            yield bits, mask, turn
+            continue
+        lanes = np.zeros((len(turn.rows), turn.mask.shape[1]), np.bool_)
+        rows, columns = turn.places
+        lanes[rows[which], columns[which]] = True
+        some = turn.narrowed(lanes)
+        assert some is not None  # noqa: S101 - it is of these threads
+        yield bits, mask, some
+
+
+def _columns(turn: Turn, sources: Sequence[Reader]) -> NDArray[np.uint32]:
+    """Return the words of a vector operand of each thread, `[n, words]`."""
+    if not sources:
+        return np.zeros((turn.count, 0), np.uint32)
+    return np.stack([turn.each(each) for each in sources], axis=1)
+
+
+# --- judging ------------------------------------------------------------------------------------
+
+
+def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
+    """Return the product that the threads issue; report one that there is not."""
+    try:
+        return plan_of(opcode, bits)
+    except ValueError as error:
+        hint = getattr(error, "hint", None) or "make the instruction descriptor of types and sizes: ptx.tcgen05"
+        turn.fault(_RULE, f"the instruction descriptor {bits:#010x} does not fit: {error}", hint, turn.count)
+        return None
+
+
+def _sound(turn: Turn, products: Products) -> bool:
+    """Report operands with which no product is possible; tell whether it can be computed all the same."""
+    if turn.count > len(np.unique(products.blocks)) and turn.checked:
+        turn.report(
+            _RULE,
+            f"{turn.count} threads issue a product where one should: each of them computes it",
+            hint="let one thread issue it: elect.sync",
+            count=turn.count,
+        )
+    plan = products.plan
+    sound = all([_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products)])
+    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
+        if name == "b" or not plan.opcode.in_tensor:
+            sound &= all([_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist())])
+    return sound and (not turn.checked or _written(turn, products))
+
+
+def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
+    """Yield what a product has in tensor memory, each with its addresses: sums, a, scales, metadata."""
+    plan = products.plan
+    yield plan.d, products.d
+    if plan.opcode.in_tensor:
+        yield plan.a_tensor, products.a.astype(np.int64)
+    for columns, at in zip(_further(plan), products.further, strict=True):
+        yield (
+            [
+                Rectangle(block, 0, LANES, number, 1, 0, column)
+                for block in range(plan.opcode.blocks)
+                for number, column in enumerate(columns)
+            ],
+            at,
+        )
+
+
+def _further(plan: Plan) -> list[tuple[int, ...]]:
+    """Return the columns of scales and of metadata."""
+    scales = [plan.scales("a").columns, plan.scales("b").columns] if plan.opcode.scaled else []
+    return scales + ([plan.metadata.columns] if plan.opcode.sparse else [])
+
+
+def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
+    """Report a matrix outside of what is allocated, or at a lane where none can begin."""
+    allocation, sound = turn.part(Allocation), True
+    end = max(each.column + each.columns for each in rectangles)
+    low = max(each.lane + each.rows for each in rectangles)
+    for block, lane, column in zip(products.blocks, lanes_of(addresses), columns_of(addresses), strict=True):
+        for other in {each.block for each in rectangles}:
+            sound &= allocation.judge_columns(turn, int(block) + other, int(column), end)
+        if lane + low > LANES or lane % (PARTITION // 2):
+            turn.fault(_RULE, f"a product with a matrix of tensor memory from lane {lane} on",
+                       "it begins at lane 0; with M = 64 it may begin at lane 16", turn.count)  # fmt: skip
+            return False
+    return sound
+
+
+def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
+    """Report a descriptor that tells of no matrix, or of one that does not lie in shared memory."""
+    memory = turn.wave.shared
+    try:
+        matrix = matrix_of(bits)
+        check_swizzle(plan.descriptor.kind, extent.major, matrix.swizzle if matrix.swizzle > CHUNK else 0, matrix.atom)
+    except ValueError as error:
+        turn.fault("tensor-descriptor", f"the descriptor {bits:#018x} of {name} does not fit: {error}",
+                   "describe the tile once (SharedTile), and take the descriptor from that", turn.count)  # fmt: skip
+        return False
+    where = places(matrix, extent)
+    start, end = int(where.min()), int(where.max()) + CHUNK
+    if start < memory.start or end > memory.end:
+        message = f"{name} of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {start:#x} to {end:#x}"
+        hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
+        turn.fault("out-of-bounds", message, hint, turn.count)
+        return False
+    if np.unique(where).size != where.size:
+        message = (
+            f"{name} of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
+        )
+        turn.report("tensor-descriptor", message, hint="take the strides from the layout of the tile: SharedTile")
+    return True
+
+
+def _written(turn: Turn, products: Products) -> bool:
+    """Report what a product reads of shared memory and nothing has written."""
+    memory = turn.wave.shared
+    for where in _read_shared(products):
+        known = memory.arena.written(where, CHUNK)
+        if known is not None and not known.all():
+            missing = where[~known]
+            at = memory.describe_offset(int(missing[0]))
+            turn.undefined("shared", int(missing[0]), f"a product reads shared memory at {at}", len(missing))
+    return True
+
+
+# --- telling ------------------------------------------------------------------------------------
+
+
+def _read_shared(products: Products) -> Iterator[IntArray]:
+    """Yield where the matrices of each product lie in shared memory, `[n, pieces]`."""
+    plan, stride = products.plan, products.wave.shared.stride
+    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
+        if name == "a" and plan.opcode.in_tensor:
+            continue
+        for block in range(plan.opcode.blocks):
+            yield offsets(located(bits, products.blocks + block, stride), extent).reshape(len(products), -1)
+
+
+def _touches(products: Products) -> Iterator[Touch]:
+    """Yield what products read and write."""
+    n = len(products)
+    matrix = matrix_of(int(products.b[0]))
+    layout = swizzle(matrix.swizzle, matrix.atom)
+    for where in _read_shared(products):
+        owners = np.repeat(np.arange(n), where.shape[1])
+        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
+    for number, (rectangles, addresses) in enumerate(_matrices(products)):
+        offsets_, owners = pieces(products.blocks, addresses, rectangles)
+        yield Touch(SPACE.name, writes=not number, offsets=offsets_, size=PIECE, owners=owners, proxy=TENSOR)
+
+
+STEPS: Final = tuple(
+    Step(opcode=f"tcgen05.{name}", effect="issue", compile=compile_product, converges="")
+    for name in ("mma", "mma.sp", "mma.ws", "mma.ws.sp")
+)

@@ -1,0 +1,128 @@
+"""What one instruction multiplies, and how: what its opcode and its descriptor say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, Literal
+
+from pyptx_arch_blackwell import products
+from pyptx_arch_blackwell.datapath import Rectangle, accumulator
+from pyptx_arch_blackwell.descriptors import InstructionDescriptor
+from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, scale_factors
+from pyptx_arch_blackwell.layouts.sparsity import Metadata, metadata, sparsity_of
+from pyptx_arch_blackwell.sim.mma.elements import Decode, memory_bits, shared_decoder, tensor_decoder
+from pyptx_sim.extension.shared_matrices import Extent
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments.sparse import Sparsity
+
+__all__ = ["Opcode", "Plan", "plan_of"]
+
+_WORD_BITS: Final = 32
+Operand = Literal["a", "b"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """What the words of an instruction say: `vector` is that of the scales, `in_tensor` that a lies in tensor memory.
+
+    `exact`: the target whose results are wanted bit for bit, None for any within bounds.
+    """
+
+    kind: str
+    blocks: int
+    sparse: bool = False
+    stationary: bool = False
+    scaled: bool = False
+    vector: str = ""
+    in_tensor: bool = False
+    shifted: bool = False
+    exact: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A product of one block or of a pair: `descriptor` says its types and sizes, `opcode` the rest."""
+
+    opcode: Opcode
+    descriptor: InstructionDescriptor
+
+    @cached_property
+    def d(self) -> tuple[Rectangle, ...]:
+        """Where the sums lie."""
+        op, it = self.opcode, self.descriptor
+        return accumulator(it.m, it.n, blocks=op.blocks, sparse=op.sparse, stationary=op.stationary)
+
+    @property
+    def rows(self) -> int:
+        """How many rows each block computes, whose part of a it has."""
+        return self.descriptor.m // self.opcode.blocks
+
+    @property
+    def stored(self) -> int:
+        """How many elements of each row of a are stored."""
+        return self.descriptor.depth // (2 if self.opcode.sparse else 1)
+
+    @cached_property
+    def a(self) -> Extent:
+        """What each block has of a."""
+        it = self.descriptor
+        return Extent(self.rows, self.stored, memory_bits(it.kind), "MN" if it.a_major == "MN" else "K")
+
+    @cached_property
+    def b(self) -> Extent:
+        """What each block has of b."""
+        it = self.descriptor
+        columns = it.n // self.opcode.blocks
+        return Extent(columns, it.depth, memory_bits(it.kind), "MN" if it.b_major == "MN" else "K")
+
+    @cached_property
+    def a_tensor(self) -> tuple[Rectangle, ...]:
+        """Where a lies in tensor memory: its rows as those of the sums, its elements side by side in words."""
+        words = self.stored * memory_bits(self.descriptor.kind) // _WORD_BITS
+        return tuple(replace(each, columns=words) for each in self.d if each.n == 0)
+
+    def decoder(self, operand: Operand) -> Decode:
+        """Return how the elements of a factor are read."""
+        it = self.descriptor
+        in_tensor = operand == "a" and self.opcode.in_tensor
+        return (tensor_decoder if in_tensor else shared_decoder)(it.kind, getattr(it, operand))
+
+    def scales(self, operand: Operand) -> ScaleFactors:
+        """Return where the scale factors of a factor lie, in each block."""
+        op, it = self.opcode, self.descriptor
+        identifier = it.scale_a_id if operand == "a" else it.scale_b_id
+        return scale_factors(
+            operand, it.kind, op.vector, m=it.m, n=it.n, k=it.depth, group=op.blocks, identifier=identifier
+        )
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """Where what a sparse a leaves out is said, in each block."""
+        op, it = self.opcode, self.descriptor
+        selector = it.selector if it.scale is None else 0
+        return metadata(it.kind, m=it.m, group=op.blocks, weight_stationary=op.stationary, selector=selector)
+
+    @property
+    def sparsity(self) -> Sparsity:
+        """How a is thinned out."""
+        return sparsity_of(self.descriptor.kind)
+
+
+@lru_cache(maxsize=1024)
+def plan_of(opcode: Opcode, bits: int) -> Plan:
+    """Return the product that a descriptor's bits say; raise ValueError for one that there is not."""
+    descriptor = InstructionDescriptor.decode(opcode.kind, bits)
+    if descriptor.sparse != opcode.sparse:
+        says = "a sparse" if descriptor.sparse else "a dense"
+        raise ValueError(
+            f"the instruction descriptor says {says} product, and the opcode {'.sp' if opcode.sparse else 'none'}"
+        )
+    products.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
+    if opcode.in_tensor and descriptor.a_major == "MN":
+        raise ValueError("a in tensor memory is K-major, and the instruction descriptor says MN-major")
+    plan = Plan(opcode, descriptor)
+    places = (plan.scales("a"), plan.scales("b")) if opcode.scaled else ()
+    places += (plan.metadata,) if opcode.sparse else ()
+    return plan

@@ -1,0 +1,152 @@
+"""Products on their way: issued by threads, performed one behind the other. Manual: "tcgen05.mma"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_arch_blackwell.descriptors import SharedDescriptor, ZeroColumnMask
+from pyptx_arch_blackwell.sim.mma import scales, sparse
+from pyptx_arch_blackwell.sim.mma.numerics import sum_of
+from pyptx_arch_blackwell.sim.pipeline import Piped
+from pyptx_arch_blackwell.sim.shift import shifted
+from pyptx_sim.extension.shared_matrices import CHUNK, SharedMatrix, offsets
+from pyptx_sim.numerics.factors import WIDEN
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_arch_blackwell.sim.mma.elements import Decode
+    from pyptx_arch_blackwell.sim.mma.plan import Plan
+    from pyptx_arch_blackwell.sim.tensor_memory import Words
+    from pyptx_sim.extension import Array, IntArray, Mask
+    from pyptx_sim.extension.shared_matrices import Extent, Located
+
+__all__ = ["Products", "located", "matrix_of"]
+
+_HALF = 0xFFFF
+_HINT = "write it first: the first product of a sum must not add to what is there (its predicate)"
+
+
+@lru_cache(maxsize=4096)
+def matrix_of(bits: int) -> SharedMatrix:
+    """Return the matrix that a descriptor tells of; raise ValueError if it tells of none."""
+    it = SharedDescriptor.decode(bits)
+    second = it.leading if it.absolute_leading else None
+    return SharedMatrix(it.start, it.leading, it.stride, it.swizzle or CHUNK, it.base_offset, it.atom, second)
+
+
+def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
+    """Return the matrices of descriptors, each in the shared memory of a block, which have so many bytes each."""
+    return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
+
+
+@dataclass(slots=True, kw_only=True)
+class Products(Piped):
+    """The products that one instruction has issued for some threads, one entry for each.
+
+    `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is such an address, too.
+    `adds`: d is added to, what stands there divided by 2 to the power `divisor`. `further` are the addresses of the
+    scales of a and of b, and of the metadata of a, as far as the product has them. `disabled` are the lanes that get
+    nothing, as words; `zeros` says which columns of b count as zero.
+    """
+
+    plan: Plan
+    d: IntArray
+    a: NDArray[np.uint64]
+    b: NDArray[np.uint64]
+    adds: Mask
+    further: tuple[IntArray, ...]
+    disabled: Words
+    divisor: int
+    zeros: ZeroColumnMask | None
+
+    def move(self) -> None:
+        """Multiply, behind what the blocks have in front."""
+        self.complete_in_order()
+        plan = self.plan
+        a, b = self._a(), self._b()
+        if plan.opcode.sparse:
+            a = sparse.dense(self, a, self.further[-1])
+        if plan.opcode.scaled:
+            a, b = scales.scaled(self, a, b)
+        sums = np.ascontiguousarray(sum_of(plan)(a, b, self._addend()))
+        words = sums.view(f"<u{sums.itemsize}").astype(np.uint32, copy=False)
+        self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
+
+    def report(self, rule: str, message: str, hint: str, count: int = 1) -> None:
+        """Report a finding at the product's instruction."""
+        self.wave.report(rule, message, self.pc, hint=hint, count=count)
+
+    def _addend(self) -> Array:
+        """Return what is added to: the sums that stand there, or zeros."""
+        plan, adds = self.plan, self.adds
+        if not adds.any():
+            return np.zeros((1, 1, 1), np.int32 if plan.descriptor.d == "s32" else np.float32)
+        half = plan.descriptor.d == "f16"
+        unknown = self.tensor.unknown(self.blocks[adds], self.d[adds], plan.d, _HALF if half else 0xFFFFFFFF)
+        if unknown is not None:
+            message = "a product adds to cells of tensor memory that nothing has written"
+            self.report("uninitialised-memory", message, _HINT, int(np.count_nonzero(unknown)))
+        words = self.tensor.read(self.blocks, self.d, plan.d)
+        values = WIDEN[plan.descriptor.d](words.astype(np.uint16) if half else words)
+        if self.divisor:
+            values = np.ldexp(values, -self.divisor)
+        return values if adds.all() else np.where(adds[:, None, None], values, values.dtype.type(0))
+
+    def _hidden(self) -> Mask | None:
+        """Return which lanes stay as they are, `[n, lanes]`; None if all get sums."""
+        if not self.disabled.any():
+            return None
+        octets = np.ascontiguousarray(self.disabled).view(np.uint8)
+        return np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
+
+    # --- factors --------------------------------------------------------------------------------
+
+    def _a(self) -> Array:
+        """Return the numbers of a, `[n, m, k]`."""
+        plan = self.plan
+        if plan.opcode.in_tensor:
+            numbers = self._a_of_tensor()
+        else:
+            numbers = self._shared(self.a, plan.a, plan.decoder("a"))
+        return -numbers if plan.descriptor.negate_a else numbers
+
+    def _a_of_tensor(self) -> Array:
+        plan, addresses = self.plan, self.a.astype(np.int64)
+        unknown = self.tensor.unknown(self.blocks, addresses, plan.a_tensor)
+        if unknown is not None:
+            message = "a product reads a matrix in tensor memory of which nothing has written all"
+            hint = "write it first: tcgen05.st and its wait, or tcgen05.cp"
+            self.report("uninitialised-memory", message, hint, int(np.count_nonzero(unknown)))
+        words = self.tensor.read(self.blocks, addresses, plan.a_tensor)
+        if plan.opcode.shifted:
+            words = shifted(words)
+        return plan.decoder("a")(words.view(np.uint8))
+
+    def _b(self) -> Array:
+        """Return the numbers of b, `[n, columns, k]`."""
+        plan, zeros = self.plan, self.zeros
+        extent = plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
+        numbers = self._shared(self.b, extent, plan.decoder("b"))
+        if plan.descriptor.negate_b:
+            numbers = -numbers
+        if zeros is not None:
+            numbers = numbers[:, zeros.shift :].copy()
+            numbers[:, list(zeros.columns(plan.descriptor.m, plan.b.mn))] = 0
+        return numbers
+
+    def _shared(self, bits: NDArray[np.uint64], extent: Extent, decode: Decode) -> Array:
+        """Return the numbers of matrices, the parts of the blocks of a pair one behind the other."""
+        shared = self.wave.shared
+        parts = []
+        for block in range(self.plan.opcode.blocks):
+            index = offsets(located(bits, self.blocks + block, shared.stride), extent) // CHUNK
+            data = shared.arena.chunks(index).view(np.uint8).reshape(*index.shape[:2], -1)
+            numbers = decode(data)
+            parts.append(numbers.swapaxes(1, 2) if extent.major == "MN" else numbers)
+        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return found

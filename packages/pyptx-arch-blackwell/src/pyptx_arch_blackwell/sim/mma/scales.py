@@ -1,0 +1,73 @@
+"""The scale factors of block-scaled products, as they lie in tensor memory. Manual: "Block Scaling for tcgen05.mma"."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_arch_blackwell.datapath import LANES
+from pyptx_arch_blackwell.sim.mma.numerics import times
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, WORD, columns_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, ScalePlace
+    from pyptx_arch_blackwell.sim.mma.products import Products
+    from pyptx_sim.extension import Array, IntArray
+
+__all__ = ["scaled"]
+
+_RULE = "tensor-scales"
+
+
+@lru_cache(maxsize=256)
+def _where(factors: ScaleFactors) -> IntArray:
+    """Return the bytes at which factors lie from column 0 of a block on, `[copies, rows, chunks]`."""
+    places = [[factors.place(row, chunk) for chunk in range(factors.chunks)] for row in range(factors.rows)]
+    copies = range(len(places[0][0].lanes))
+
+    def at(place: ScalePlace, copy: int) -> int:
+        return (place.lanes[copy] * COLUMNS + place.column) * WORD + place.byte
+
+    return np.array([[[at(place, copy) for place in line] for line in places] for copy in copies], np.int64)
+
+
+def scaled(products: Products, a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the factors of products times their scales."""
+    plan = products.plan
+    element = plan.descriptor.scale or ""
+    both = plan.opcode.blocks
+    of_a, of_b = plan.scales("a"), plan.scales("b")
+    parts = [_codes(products, "a", of_a, products.further[0], block) for block in range(both)]
+    codes_a = np.concatenate(parts, axis=1)
+    copies = [_codes(products, "b", of_b, products.further[1], block) for block in range(both)]
+    if any(not np.array_equal(copies[0], other) for other in copies[1:]):
+        _differ(products, "b", "the blocks of the pair")
+    return times(a, codes_a, element), times(b, copies[0], element)
+
+
+def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
+    """Return the codes of one block's factors, `[n, rows, chunks]`."""
+    tensor = products.tensor
+    start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
+    at = start[:, None, None, None] + _where(factors)
+    copies: NDArray[np.uint8] = tensor.arena.data.take(at)
+    defined = tensor.arena.defined
+    if defined is not None:
+        missing = int(np.count_nonzero(defined.take(at) != 0xFF))
+        if missing:
+            message = f"a product reads scales of {name} that nothing has written to tensor memory"
+            hint = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"
+            products.report("uninitialised-memory", message, hint, missing)
+        elif (copies != copies[:, :1]).any():
+            _differ(products, name, "the quarters of the lanes")
+    return copies[:, 0]
+
+
+def _differ(products: Products, name: str, among: str) -> None:
+    message = f"a product reads scales of {name} of which {among} have different ones"
+    hint = "copy the scales to all four quarters of the lanes, in both blocks of a pair (.warpx4)"
+    products.report(_RULE, message, hint)

@@ -1,0 +1,76 @@
+"""Sparse matrices a, of which half of the elements are stored. Manual: "Sparse Matrices" of tcgen05."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_arch_blackwell.datapath import LANES
+from pyptx_arch_blackwell.layouts.sparsity import CODES, positions
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, WORD, columns_of, lanes_of
+
+if TYPE_CHECKING:
+    from pyptx_arch_blackwell.layouts.sparsity import Metadata
+    from pyptx_arch_blackwell.sim.mma.products import Products
+    from pyptx_sim.extension import Array, IntArray
+
+__all__ = ["dense"]
+
+_CODE_BITS = 4
+_CODES = 1 << _CODE_BITS
+
+
+@lru_cache(maxsize=64)
+def _where(metadata: Metadata) -> tuple[IntArray, IntArray]:
+    """Return in which words of a block, from its column 0 on, codes lie, and how far up: each `[rows, chunks]`."""
+    places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
+    words = [[place.lanes[0] * COLUMNS + place.column for place in line] for line in places]
+    return np.array(words, np.int64), np.array([[place.shift for place in line] for line in places], np.uint32)
+
+
+@lru_cache(maxsize=16)
+def _positions(kind: str) -> IntArray:
+    """Return for each code where in a chunk the stored elements stand, as near as can be for one without a meaning."""
+    known = {code: positions(kind, code) for code in CODES[kind]}
+    usual = next(iter(known.values()))
+    return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)
+
+
+def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
+    """Return a with zeros where elements are left out, `[n, m, k]`, from those stored, `[n, m, k / 2]`."""
+    plan = products.plan
+    kind, depth = plan.descriptor.kind, plan.descriptor.depth
+    codes = _codes(products, plan.metadata, addresses)
+    meaningless = ~np.isin(codes, CODES[kind])
+    if meaningless.any():
+        known = ", ".join(f"{code:#06b}" for code in CODES[kind])
+        products.report(
+            "tensor-product",
+            f"the metadata of a sparse matrix say {int(codes[meaningless][0]):#06b}, which means nothing",
+            f"of kind::{kind} there is {known}",
+            int(np.count_nonzero(meaningless)),
+        )
+    inside = _positions(kind)[codes]  # [n, m, chunks, stored in a chunk]
+    chunks = codes.shape[-1]
+    columns = np.arange(chunks)[:, None] * (depth // chunks) + inside
+    found = np.zeros((*stored.shape[:2], depth), stored.dtype)
+    np.put_along_axis(found, columns.reshape(stored.shape), stored, axis=-1)
+    return found
+
+
+def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntArray:
+    """Return the codes of all rows, those of a pair's blocks one behind the other: `[n, m, chunks]`."""
+    tensor, parts = products.tensor, []
+    words, shifts = _where(metadata)
+    start = lanes_of(addresses) * COLUMNS + columns_of(addresses)
+    for block in range(products.plan.opcode.blocks):
+        at = ((products.blocks + block) * LANES * COLUMNS + start)[:, None, None] + words
+        found = tensor.words.reshape(-1).take(at) >> shifts & np.uint32(_CODES - 1)
+        known = tensor.arena.written(at * WORD, WORD)
+        if known is not None and not known.all():
+            message, hint = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
+            products.report("uninitialised-memory", message, hint, int(np.count_nonzero(~known)))
+        parts.append(found.astype(np.int64))
+    return np.concatenate(parts, axis=1)
