@@ -8,14 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pyptx_arch_hopper import wgmma_layout
-from pyptx_arch_hopper.descriptors import (
-    advance,
-    constant_bits,
-    descriptor_of,
-    emit_descriptor,
-    emit_steps,
-    tile_of,
-)
+from pyptx_arch_hopper.descriptors import advance, constant_bits, descriptor_of, tile_of
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.matrices import (
     accumulator,
@@ -30,6 +23,7 @@ from pyptx_arch_hopper.products import find_form, forms
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import ptx_type
+from pyptx_dsl.instructions.matrix_descriptors import emit_descriptor, emit_steps
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice

@@ -1,0 +1,181 @@
+"""The 64 bits by which tensor cores find a matrix in shared memory, as far as generations agree: the address in it.
+
+Of the start of a matrix a descriptor has the bits 4 to 17, in its lowest 14. What else it says (strides, swizzle) is a
+constant that an architecture's own package knows; `SharedTile` has the numbers. Manual: "Matrix Descriptor Format",
+"Shared memory descriptor".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.stage_addresses import result_type
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import SharedAddress, SharedAlloc, SharedSlice
+from pyptx_dsl.shared_memory.tiles import CORE_ROWS, SharedTile
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import BY_NAME, u32, u64
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = [
+    "FIELD_BITS",
+    "STEPS",
+    "UNIT_BYTES",
+    "advance",
+    "check_start",
+    "emit_descriptor",
+    "emit_steps",
+    "field_units",
+    "tile_of",
+]
+
+UNIT_BYTES = 16
+"""What fields of places and distances count in."""
+FIELD_BITS = 14
+_MOST = (1 << FIELD_BITS) - 1
+_UNIT_SHIFT = 4
+STEPS: dict[str, tuple[str | int, ...]] = {
+    "add": ("byte_offset",),
+    "and": ("mask",),
+    "shr": (_UNIT_SHIFT,),
+    "bfe": (_UNIT_SHIFT, FIELD_BITS),
+    "cvt": (),
+    "or": ("const_bits",),
+}
+"""Instructions that make a descriptor of an address: what each takes besides what the one before has written."""
+
+
+def field_units(name: str, value: object) -> int:
+    """Return what a field holds for a number of bytes; raise OperandError for what it cannot hold."""
+    number = as_integer(value)
+    if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
+        raise OperandError(
+            f"{name}={value!r}: a descriptor counts in {UNIT_BYTES} bytes, up to {_MOST * UNIT_BYTES}",
+            hint="take the numbers from a SharedTile",
+        )
+    return number // UNIT_BYTES
+
+
+def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0) -> Reg:
+    """Emit a descriptor of what lies at `base + byte_offset` and return its register (u64).
+
+    Three instructions: `bfe.u32` takes the field out of the address, `cvt.u64.u32` widens it, `or.b64` adds the rest.
+    One `mov` more for a symbol, one `add` more for a register with an offset, one less for a 64-bit register.
+    """
+    trace = active(what)
+    start = _start(trace, base, byte_offset)
+    result = trace.fresh(u64)
+    if start.dtype.bits == u64.bits:
+        trace.emit(("bfe", "u64"), (result, start, _UNIT_SHIFT, FIELD_BITS))
+    else:
+        field = trace.fresh(u32)
+        trace.emit(("bfe", "u32"), (field, start, _UNIT_SHIFT, FIELD_BITS))
+        trace.emit(("cvt", "u64", "u32"), (result, field))
+    trace.emit(("or", "b64"), (result, result, constant))
+    return result
+
+
+def emit_steps(
+    trace: Trace, base: Reg, steps: str, numbers: tuple[Reg | int, Reg | int, int], temps: Sequence[Reg] | None
+) -> Reg:
+    """Emit the instructions of some opcodes, each of what the one before has written, and return the last result.
+
+    `numbers` are the offset, the mask and the rest of the descriptor. Step `n` writes `temps[n]`, or a new register.
+    """
+    said: dict[str, Reg | int] = {}
+    said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
+    opcodes = [tuple(step.split(".")) for step in steps.split()]
+    if temps is not None and len(temps) != len(opcodes):
+        raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", hint="each step writes one")
+    value = base
+    for number, opcode in enumerate(opcodes):
+        if opcode[0] not in STEPS or opcode[-1] not in BY_NAME:
+            hint = f"there are {', '.join(STEPS)}, each with its type"
+            raise OperandError(f"{'.'.join(opcode)!r} is no step to a descriptor", hint=hint)
+        result = trace.fresh(result_type(opcode)) if temps is None else temps[number]
+        more = [said[each] if isinstance(each, str) else each for each in STEPS[opcode[0]]]
+        trace.emit(opcode, (result, value, *more))
+        value = result
+    return value
+
+
+def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
+    """Return a register with the address `base + byte_offset`; raise OperandError for what is no address."""
+    if isinstance(base, SharedAddress) and base.register is not None:
+        base = base.register
+    if isinstance(base, Reg):
+        if not base.dtype.is_integer or base.dtype.bits < u32.bits:
+            raise RegisterTypeError(f"{base.raw_name} is a {base.dtype} register, and no address", hint="pass a u32")
+        return base + byte_offset if byte_offset else base
+    if isinstance(base, SharedAlloc):
+        base = SharedAddress(base.name, 0, trace)
+    if not isinstance(base, SharedAddress | AddressOperand | str):
+        raise OperandError(f"{base!r} is no address in shared memory", hint="pass a tile, a stage of one, or a u32")
+    return _moved(trace, base, byte_offset)
+
+
+def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset: int) -> Reg:
+    """Emit `mov.u32` of a symbol and an offset."""
+    address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
+    assert isinstance(address, tree.Address)  # noqa: S101  what an AddressOperand is
+    if isinstance(address.base, tree.Register):
+        raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", hint="pass the register")
+    whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
+    result = trace.fresh(u32)
+    trace.emit(("mov", "u32"), (result, whole))
+    return result
+
+
+def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
+    """Emit three instructions and return the descriptor of what lies `byte_offset` bytes further on.
+
+    The address is in the lower half, which is all that changes: ptxas then knows the upper half to be constant, where
+    an addition in 64 bits would make it compute that too. With `times`, a 32-bit register, as many times as far.
+
+    It must stay inside the 256 KiB that an address field spans, which shared memory always does.
+    """
+    if descriptor.dtype.bits != u64.bits:
+        raise RegisterTypeError(
+            f"{descriptor.raw_name} is a {descriptor.dtype} register, and no descriptor", hint="descriptors are u64"
+        )
+    number = as_integer(byte_offset)
+    if number is None or number % UNIT_BYTES:
+        raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", hint=f"it counts in {UNIT_BYTES}")
+    trace = active(what)
+    low, high, result = trace.fresh(u32), trace.fresh(u32), trace.fresh(u64)
+    trace.emit(("mov", "b64"), ([low, high], descriptor))
+    if times is None:
+        trace.emit(("add", "u32"), (low, low, number // UNIT_BYTES))
+    else:
+        trace.emit(("mad", "lo", "u32"), (low, times, number // UNIT_BYTES, low))
+    trace.emit(("mov", "b64"), (result, [low, high]))
+    return result
+
+
+def tile_of(value: object) -> SharedTile | None:
+    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else."""
+    owner = value.alloc if isinstance(value, SharedSlice) else value
+    found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
+    return found if isinstance(found, SharedTile) else None
+
+
+def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
+    """Refuse a part that begins inside the pattern of a tile's rows, or may."""
+    outer = len(part.alloc.shape) - 2
+    if part.register is not None and len(part.indices) > outer:
+        raise OperandError(
+            f"{what}: {part!r} begins at a row that only the GPU knows",
+            hint="make the descriptor of a stage, and let it advance by tile.offset(…)",
+        )
+    if part.register is None and part.byte_offset % (CORE_ROWS * tile.panel_width):
+        raise OperandError(
+            f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside the pattern of its rows",
+            hint=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
+        )
