@@ -388,7 +388,7 @@ def test_ue8m0_takes_the_power_of_two_on_the_side_of_its_rounding(mode, satfinit
         "cvt.rni.f32.f64 %d, %a;",
         "cvt.s32.f32 %d, %a;",
         "cvt.rn.s32.f32 %d, %a;",
-        "cvt.rs.f16x2.f32 %d, %a, %b, %r;",
+        "cvt.rs.f16x2.f32 %d, %a, %b;",
         "cvt.rn.e4m3x2.f32 %d, %a, %b;",
         "cvt.rzi.satfinite.s32.f32 %d, %a;",
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.numerics.nan import F16_NAN
+from pyptx_sim.numerics.rounding import Precision
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
@@ -33,6 +34,12 @@ class Minifloat:
     def bits(self) -> int:
         """How many bits a value takes when packed: six-bit formats are padded to eight."""
         return 4 if self.exponent_bits + self.mantissa_bits == 3 else 8
+
+    @property
+    def precision(self) -> Precision:
+        """The format as rounding sees it."""
+        least = 2 - (1 << (self.exponent_bits - 1)) - self.mantissa_bits
+        return Precision(self.mantissa_bits + 1, least, float(_magnitudes(self)[-1]))
 
 
 E4M3 = Minifloat("e4m3", 4, 3, 0x7F, 0x7F)

@@ -92,15 +92,19 @@ def rounded(values: Array, target: str, mode: str) -> Array:
     Overflow gives an infinity or the greatest finite value, as `mode` demands.
     """
     precision = PRECISIONS[target]
+    down, up = scales_of_units(values, precision)
+    result = _INTEGRAL[mode](values * down) * up
+    return overflowed(result, values, precision.greatest, mode)
+
+
+def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
+    """Return by what float64 `values` are multiplied to count units of their last place in a format, and to go back."""
     exponent = ((values.view(I64) >> 52) & 0x7FF) - 1023
     unit = np.maximum(exponent - (precision.bits - 1), precision.least)
-    scale_down = ((1023 - unit) << 52).view(F64)
-    scale_up = ((1023 + unit) << 52).view(F64)
-    result = _INTEGRAL[mode](values * scale_down) * scale_up
-    return _overflowed(result, values, precision.greatest, mode)
+    return ((1023 - unit) << 52).view(F64), ((1023 + unit) << 52).view(F64)
 
 
-def _overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
+def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
     """Replace what exceeds the greatest finite value; infinite inputs stay infinite."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():

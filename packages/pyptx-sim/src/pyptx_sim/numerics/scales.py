@@ -1,0 +1,33 @@
+"""The scales of blocks: powers of two, and unsigned floats of 8 bits.
+
+Manual: "Alternate Floating-Point Data Formats".
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.numerics.minifloats import E4M3, decode
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+
+_BIAS = 127  # of the exponents of ue8m0
+_NAN_CODE = 0xFF
+
+
+@cache
+def _table(element: str) -> Array:
+    codes = np.arange(256)
+    if element == "ue8m0":
+        return np.where(codes == _NAN_CODE, np.nan, np.ldexp(1.0, codes - _BIAS))
+    values = decode((codes & 0x7F).astype(np.uint8), E4M3).view(np.float16)  # the top bit is not read
+    return values.astype(np.float64)
+
+
+def scales(codes: Array, element: str) -> Array:
+    """Return the values of uint8 `codes` of `ue8m0` or `ue4m3`, as float64."""
+    return np.asarray(_table(element)[codes])
