@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.plugins.rows import LaunchAttribute, SimulatorExtension
@@ -25,6 +25,27 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_arch_blackwell.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_namespaces() -> Mapping[str, object]:
+    """Return what stands behind `ptx.`."""
+    from pyptx_arch_blackwell.namespaces import NAMESPACES
+
+    return NAMESPACES
+
+
+@hookimpl
+def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
+    """Return what is of Blackwell in the simulator, which alone asks."""
+    from pyptx_ir.plugins.rows import SimulatorExtension
+
+    def load() -> object:
+        from pyptx_arch_blackwell.sim.extension import EXTENSION
+
+        return EXTENSION
+
+    return (SimulatorExtension("blackwell", load),)
 
 
 @hookimpl

@@ -55,6 +55,8 @@ class Touch:
     """The way by which it reaches memory, where that is another one than its work's."""
     layout: Layout | None = None
     """How elements lie there, where who writes and who reads have to agree on it."""
+    after_reads: bool = False
+    """Whether a fence has to stand between what warps have read there and what it writes, as behind their writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ def _result(machines: Sequence[Machine]) -> Result:
         warps=sum(launch.ctas * launch.warps_per_cta for launch in launches),
         ctas=sum(launch.ctas for launch in launches),
         steps=sum(machine.steps for machine in machines),
-        waves=sum(-(-machine.launch.ctas // machine.ctas_per_wave) for machine in machines),
+        waves=sum(machine.waves for machine in machines),
     )
     return Result(_findings(machines), statistics, "".join(text for machine in machines for text in machine.printed))
 

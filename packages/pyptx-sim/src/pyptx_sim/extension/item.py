@@ -80,6 +80,13 @@ class AsyncItem:
         """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
         self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
 
+    def cancel_launch(self) -> tuple[int, int, int] | None:
+        """Cancel the launch of a cluster of the grid that has not begun, for `move`; return where its first block is.
+
+        None where there is none, or a schedule refuses. The instruction's step says `cancels_launches`.
+        """
+        return self.wave.machine.cancel_launch()
+
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which operations these threads have issued."""
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)

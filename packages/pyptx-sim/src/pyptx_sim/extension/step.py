@@ -62,6 +62,7 @@ class Step:
     `meets`: what each of them did before is visible to all of them behind it, as at `bar.warp.sync`.
     `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
     a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
+    `cancels_launches`: its work may take clusters over that have not been launched (`AsyncItem.cancel_launch`).
     `track(opcode)` names the row of a timeline on which its asynchronous work is shown; without, its first words do.
     """
 
@@ -73,6 +74,7 @@ class Step:
     meets: bool = False
     waits: bool = False
     signals: str | bool = False
+    cancels_launches: bool = False
     track: Callable[[tuple[str, ...]], str] | None = None
     claims: Claims[Judge] | None = None
 

@@ -95,6 +95,23 @@ class Configuration:
         """How many CTAs the grid has."""
         return volume(self.grid)
 
+    @property
+    def clusters(self) -> int:
+        """How many clusters the grid has."""
+        return self.ctas // self.cluster_size
+
+    def cluster_position(self, number: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the x, y, z within the grid of clusters of some, by their numbers in launch order."""
+        across = self.grid[0] // self.cluster[0]
+        down = self.grid[1] // self.cluster[1]
+        return number % across, number // across % down, number // (across * down)
+
+    def first_cta(self, cluster: int) -> Extent:
+        """Return the x, y, z within the grid of the first CTA of a cluster, by its number in launch order."""
+        position = self.cluster_position(np.array(cluster))
+        x, y, z = (int(place) * size for place, size in zip(position, self.cluster, strict=True))
+        return x, y, z
+
 
 @dataclass(frozen=True, slots=True)
 class Warpgroups:
@@ -113,13 +130,23 @@ class Warpgroups:
         return len(self.warps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Geometry:
-    """The CTAs of one wave: `first` is the first one's number in launch order, which goes cluster by cluster."""
+    """The CTAs of one wave, by the numbers of their clusters in launch order."""
 
     launch: Configuration
-    first: int
-    ctas: int
+    clusters: IntArray
+
+    @property
+    def ctas(self) -> int:
+        """How many CTAs the wave has."""
+        return len(self.clusters) * self.launch.cluster_size
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """The number of each CTA in launch order, which goes cluster by cluster."""
+        size = self.launch.cluster_size
+        return (self.clusters[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
 
     @property
     def height(self) -> int:
@@ -159,22 +186,19 @@ class Geometry:
     def cluster_position(self) -> tuple[IntArray, IntArray, IntArray]:
         """The x, y, z of each warp's cluster within the grid of clusters."""
         launch = self.launch
-        number = (self.first + self.cta) // launch.cluster_size
-        across = launch.grid[0] // launch.cluster[0]
-        down = launch.grid[1] // launch.cluster[1]
-        return number % across, number // across % down, number // (across * down)
+        return launch.cluster_position(self.clusters[self.cta // launch.cluster_size])
 
     @cached_property
     def cta_in_cluster(self) -> tuple[IntArray, IntArray, IntArray]:
         """The x, y, z of each warp's CTA within its cluster."""
-        rank = (self.first + self.cta) % self.launch.cluster_size
+        rank = self.rank
         x, y, _ = self.launch.cluster
         return rank % x, rank // x % y, rank // (x * y)
 
     @cached_property
     def rank(self) -> IntArray:
         """The rank of each warp's CTA within its cluster."""
-        return (self.first + self.cta) % self.launch.cluster_size
+        return self.cta % self.launch.cluster_size
 
     @cached_property
     def ctaid(self) -> tuple[IntArray, IntArray, IntArray]:

@@ -39,7 +39,7 @@ class Grids:
         self.ended = False
         self._wave: Wave | None = None
         self._released: Mask = np.zeros(0, np.bool_)
-        self._seen = self._foreign = 0
+        self._seen = self._foreign = self._before = 0
 
     def launched_behind(self, before: Machine) -> None:
         """Depend on the grid in front: start as soon as its blocks allow."""
@@ -67,13 +67,15 @@ class Grids:
         wave, launch = self._wave, self._machine.launch
         if self.ended:
             return True
-        if wave is None or wave.geometry.first + wave.geometry.ctas < launch.ctas:
+        if wave is None or self._machine.backlog:
             return False
         alive = wave.live.any(axis=1).reshape(-1, launch.warps_per_cta).any(axis=1)
         return not (alive & ~self._released).any()
 
     def wave_started(self, wave: Wave) -> None:
         """Begin with blocks that have released nothing."""
+        if self._wave is not None:
+            self._before = self.changes + 1
         self._wave, self._released = wave, np.zeros(wave.geometry.ctas, np.bool_)
         self._foreign = 0
 
@@ -116,7 +118,7 @@ class Grids:
     @property
     def changes(self) -> int:
         """A number that grows whenever this grid may have changed memory."""
-        return 0 if self._wave is None else self._wave.version - self._foreign + self._wave.geometry.first
+        return 0 if self._wave is None else self._before + self._wave.version - self._foreign
 
     def notice(self, changes: int) -> None:
         """Let threads that poll memory look again, if other grids have changed it."""

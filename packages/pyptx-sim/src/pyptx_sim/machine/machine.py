@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
+from pyptx_sim.machine.backlog import Backlog
 from pyptx_sim.machine.barriers.barriers import Barriers
 from pyptx_sim.machine.geometry import MOST_WARPS, MULTIPROCESSORS, Geometry
 from pyptx_sim.machine.grids import Grids
@@ -83,6 +84,7 @@ class Machine:
         self.printed: list[str] = []
         self.steps = 0
         self.instructions = 0
+        self.waves = 0
         self.step_limit: int | None = None
         self.late = False
         self.handles: Handles = {}
@@ -93,6 +95,8 @@ class Machine:
         self.starved = self.stopped = False
         self.grids = Grids(self)
         self.ctas_per_wave = self._ctas_per_wave(warps)
+        self._few = program.cancels_launches and not launch.cooperative and warps < RESIDENT_WARPS
+        self.backlog = self._all_clusters(None)
         self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
         self._latest: Wave | None = None
         self._local = Arena(self.wave_warps * 32 * program.local_size, track=checked)
@@ -131,25 +135,34 @@ class Machine:
 
         `stopped` says in the end whether a deadlock was reported, or the grid is `starved`.
         """
-        for first in range(0, self.launch.ctas, self.ctas_per_wave):
-            wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first), random)
+        self.backlog = self._all_clusters(random)
+        while self.backlog and not self.stopped:
+            wave = self._wave(random)
             yield from self._turns_of_wave(wave, random)
-            if self.stopped:
-                return
 
-    def _wave(self, first: int, ctas: int, random: np.random.Generator | None) -> Wave:
+    def _all_clusters(self, random: np.random.Generator | None) -> Backlog:
+        launch = self.launch
+        return Backlog(launch.clusters, self.ctas_per_wave // launch.cluster_size, few=self._few, random=random)
+
+    def cancel_launch(self) -> tuple[int, int, int] | None:
+        """Take a cluster that has not been launched; return the x, y, z of its first CTA, or None."""
+        cluster = self.backlog.cancel()
+        return None if cluster is None else self.launch.first_cta(cluster)
+
+    def _wave(self, random: np.random.Generator | None) -> Wave:
         launch, program = self.launch, self.program
-        geometry = Geometry(launch, first, ctas)
-        if first:
+        geometry = Geometry(launch, self.backlog.launch())
+        if self.waves:
             for arena in (self._shared, self._local):
                 arena.clear()
+        self.waves += 1
         size = launch.cluster_size
         memories: dict[str, Memory] = dict(self.memories)
         memories["shared"] = SharedMemory(
             self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size, self.allocations
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
-        barriers = Barriers(ctas)
+        barriers = Barriers(geometry.ctas)
         engine = self.make_engine("late" if self.late else "random" if random is not None else "ordered", random)
         wave = Wave(self, geometry, memories, Frames(), barriers, engine)
         for part in (barriers, engine, wave.mbarriers):
@@ -186,8 +199,7 @@ class Machine:
     def _give_up(self, wave: Wave) -> None:
         """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`."""
         self.stopped = True
-        waiting_ctas = self.launch.ctas - wave.geometry.first - wave.geometry.ctas
-        self.starved = bool(waiting_ctas) and self.wave_warps < RESIDENT_WARPS
+        self.starved = bool(self.backlog) and self.wave_warps < RESIDENT_WARPS
         if not self.starved:
             describe_deadlock(wave, self.code)
 

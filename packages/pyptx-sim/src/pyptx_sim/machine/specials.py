@@ -60,7 +60,7 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
     "laneid": lambda _: _LANE,
     "warpid": lambda g: _per_warp(g.warp),
     "nwarpid": lambda _: _one(64),
-    "smid": lambda g: _per_warp(g.first + g.cta),
+    "smid": lambda g: _per_warp(g.numbers[g.cta]),
     "nsmid": lambda g: _one(g.launch.ctas),
     "gridid": lambda _: _one(1),
     "is_explicit_cluster": lambda g: _one(int(g.launch.cluster_size > 1)),

@@ -190,6 +190,12 @@ class Program:
         return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
 
     @cached_property
+    def cancels_launches(self) -> bool:
+        """Whether running clusters may take over the work of those that have not been launched."""
+        steps = (step_of(site.instruction.opcode) for site in self.sites)
+        return any(step is not None and step.cancels_launches for step in steps)
+
+    @cached_property
     def narrows_scopes(self) -> bool:
         """Whether any access that is strong is so for its block or its cluster only."""
         accesses = (form for site, form in zip(self.sites, self.forms, strict=True) if _is_access(site))

@@ -108,7 +108,7 @@ class Flights:
         numbers = np.unique(geometry.warp[warps]).tolist()
         details: dict[str, object] = {"item": item_id, "warps": ranges(numbers), "operations": len(warps)}
         details |= {name: amount for name, amount in moved.items() if amount}
-        track = self._free(geometry.first + cta, self._places.engine(flight.pc))
+        track = self._free(int(geometry.numbers[cta]), self._places.engine(flight.pc))
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
 
     def _free(self, cta: int, engine: str) -> Track:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pyptx_sim.observer import Observer
 from pyptx_sim.timeline.async_spans import Flights
 from pyptx_sim.timeline.compact import squeeze
@@ -77,28 +79,28 @@ class Recorder(Observer):
             return strips
         self._close()
         geometry = wave.geometry
-        recorded = min(max(self._ctas - geometry.first, 0), geometry.ctas)
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # in front, since launches go in order
         strips = Strips(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._strips, self._flights = strips, Flights(strips, self.timeline, self._places)
         x, y, z = geometry.ctaid
         for slot in range(recorded):
             row = slot * geometry.launch.warps_per_cta
-            self.timeline.ctas[geometry.first + slot] = f"CTA ({x[row]}, {y[row]}, {z[row]})"
+            self.timeline.ctas[int(geometry.numbers[slot])] = f"CTA ({x[row]}, {y[row]}, {z[row]})"
         return strips
 
     def _look(self, strips: Strips) -> None:
         """Look at what has changed with nobody telling: who waits, and what is pending at mbarriers."""
         now, wave = self._clock.now, strips.wave
         strips.look(now)
-        stride, first = wave.machine.shared_stride, wave.geometry.first
+        stride, numbers = wave.machine.shared_stride, wave.geometry.numbers
         for offset, known in wave.mbarriers.objects():
             pending = known.phase, known.pending, known.bytes
             if self._pending.get(offset) == pending:
                 continue
             self._pending[offset] = pending
-            if first + offset // stride < self._ctas:
-                name = wave.mbarriers.name(offset)
-                self.timeline.counts.append(Count(first + offset // stride, name, now, *pending))
+            cta = int(numbers[offset // stride])
+            if cta < self._ctas:
+                self.timeline.counts.append(Count(cta, wave.mbarriers.name(offset), now, *pending))
 
     # --- asynchronous work --------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ class Strips:
         known = self._known.get(row * WARP + lane)
         if known is None:
             geometry = self.wave.geometry
-            known = Track(geometry.first + int(geometry.cta[row]), None, int(geometry.warp[row]), lane)
+            known = Track(int(geometry.numbers[geometry.cta[row]]), None, int(geometry.warp[row]), lane)
             self._known[row * WARP + lane] = known
         return known
 

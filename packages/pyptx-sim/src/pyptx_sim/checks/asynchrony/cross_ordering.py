@@ -76,6 +76,8 @@ class CrossOrdering:
         if touch.writes:
             owners = np.repeat(touch.owners, granules.shape[1])
             self._against_reads(work, touch, shadow, at, work.warps[owners], all_rows[owners], ordered)
+            if touch.after_reads:
+                self._against_unfenced_reads(work, touch, shadow, at, owners, first_warp)
 
     def _against_reads(
         self,
@@ -114,6 +116,34 @@ class CrossOrdering:
         touched = np.flatnonzero(last[:, WARP] != NOBODY)
         bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=True)]
         return (int(bad[0]), int(last[bad[0], PC])) if len(bad) else None
+
+    def _against_unfenced_reads(
+        self,
+        work: Work,
+        touch: Touch,
+        shadow: Shadow,
+        at: NDArray[np.int64],
+        owners: NDArray[np.int64],
+        first_warp: int,
+    ) -> None:
+        """Judge against the last reads, behind which a fence has to stand."""
+        proxy, last = work.proxy_of(touch), shadow.read.touched(at)
+        if proxy is None or last is None:
+            return
+        others = last[:, WARP].astype(np.int64) - first_warp
+        here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
+        if not len(here):
+            return
+        rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
+        unfenced = self._work.unfenced(proxy, touch.space, rows, others[here], last[here, LANE], last[here, TIME])
+        bad = here[unfenced]
+        if len(bad):
+            message = (
+                f"issues work that writes {{}}, which a warp has read, and no fence lets the {proxy.name} proxy know"
+            )
+            first = int(bad[0])
+            warps, pc = work.warps[owners], int(last[first, PC])
+            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
 
     def _against_writes(
         self,

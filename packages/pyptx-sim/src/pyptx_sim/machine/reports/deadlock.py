@@ -59,7 +59,7 @@ def _hint(wave: Wave, split: int, *, spinning: bool) -> str:
         hint = wave.stall_at(int(wave.splits.key[split])).hint
         if hint is not None:
             return hint
-    later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
+    later = len(machine.backlog) * machine.launch.cluster_size
     if spinning and later:
         return (
             f"{later} CTAs have not started: {machine.ctas_per_wave} run at once here; "

@@ -1,0 +1,209 @@
+"""Running clusters take over the work of clusters that have not been launched. Manual: "clusterlaunchcontrol".
+
+A response is opaque: 16 bytes whose last word says whether there is a cluster, and whose others are the x, y and z of
+its first block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Rule, Step, Touch, edits
+from pyptx_sim.types import B128
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Turn, Wave
+
+_SIGNALS: Final = "mbarrier::complete_tx::bytes"
+_ALL: Final = "multicast::cluster::all"
+_RESPONSE: Final = 16  # bytes
+_WORD: Final = 4
+# The last word of a response.
+_CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
+_AXES: Final = "xyz"
+_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # what is read of a response that holds no block
+
+
+class Failures:
+    """The blocks of a wave that have seen a response without a cluster."""
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin with none."""
+        self.seen: Mask = np.zeros(wave.geometry.ctas, np.bool_)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tries(AsyncItem):
+    """What one instruction has asked for: a cluster for each thread, its response to `targets` and their `barriers`.
+
+    Both have an entry for each place that a thread's response goes to, and are as long as there are threads.
+    """
+
+    targets: tuple[IntArray, ...]
+    barriers: tuple[IntArray, ...]
+
+    def signals(self) -> Iterable[int]:
+        """Return the mbarriers."""
+        return (barrier for each in self.barriers for barrier in each.tolist())
+
+    def move(self) -> None:
+        """Cancel a launch for each thread, write the responses, and count their bytes."""
+        arena = self.wave.memory("shared").arena
+        words = np.array([self._response() for _ in range(len(self))], np.uint32)
+        for targets, barriers in zip(self.targets, self.barriers, strict=True):
+            arena.scatter(targets, list(words.T))
+            arena.mark(targets, _RESPONSE)
+            for barrier in barriers.tolist():
+                self.count_bytes(barrier, _RESPONSE)
+
+    def _response(self) -> tuple[int, int, int, int]:
+        first = self.cancel_launch()
+        return (*first, _CANCELED) if first is not None else (0, 0, 0, _FAILED)
+
+
+def compile_try(operands: Operands) -> Action:
+    """Ask for a cluster for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
+    everywhere = bool(operands.word(_ALL))
+    response, barrier = operands.place("addr"), operands.place("mbar")
+
+    def ask(turn: Turn) -> None:
+        if turn.checked:
+            _check_failures(turn)
+        barriers = turn.offsets(barrier, MBARRIER_BYTES, "atomic")
+        sound = turn.narrowed(barriers >= 0)
+        found = None if sound is None else sound.offsets(response, _RESPONSE, "write")
+        asking = None if sound is None or found is None else sound.narrowed(found >= 0)
+        if asking is None or found is None:
+            return
+        targets, told = found[asking.places], barriers[asking.places]
+        for number, thread in enumerate(asking.by_thread()):
+            _issue(thread, int(targets[number]), int(told[number]), everywhere=everywhere)
+
+    return operands.action(ask)
+
+
+def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None:
+    """Issue the request of one thread; its response goes to one block, or `everywhere` in the cluster."""
+    warps, lanes = thread.threads
+    aims = thread.peers(int(warps[0]), -1) if everywhere else (0,)
+    targets = tuple(np.array([target + aim]) for aim in aims)
+    barriers = tuple(np.array([barrier + aim]) for aim in aims)
+    tries = Tries(
+        wave=thread.wave,
+        pc=thread.pc,
+        warps=warps,
+        lanes=lanes,
+        group=None,
+        numbers=np.zeros(1, np.int64),
+        targets=targets,
+        barriers=barriers,
+    )
+    thread.issue(tries, [_touch(*each) for each in zip(targets, barriers, strict=True)], proxy=ASYNC)
+
+
+def _touch(targets: IntArray, barriers: IntArray) -> Touch:
+    """Return the writing of a response, whose bytes may have held another one that somebody has read."""
+    owners = np.zeros(1, np.int64)
+    return Touch(
+        "shared", writes=True, offsets=targets, size=_RESPONSE, owners=owners, barriers=barriers, after_reads=True
+    )
+
+
+def _check_failures(turn: Turn) -> None:
+    """Report blocks that have seen that nothing is left, and ask again."""
+    again = turn.part(Failures).seen[turn.ctas][:, None] & turn.mask
+    if again.any():
+        turn.report(
+            "cancel-after-failure",
+            "asks for another cluster, though its block has seen a response without one",
+            count=int(np.count_nonzero(again)),
+        )
+
+
+def compile_query(operands: Operands) -> Action:
+    """Read a response. Manual: "clusterlaunchcontrol.query_cancel"."""
+    response = operands.source("response", "b128")
+    if operands.word("is_canceled"):
+        write = operands.destination("p", "pred")
+
+        def ask(turn: Turn) -> None:
+            words = _words(turn, turn.read(response))
+            canceled = words[3] == _CANCELED
+            turn.write(write, canceled)
+            turn.part(Failures).seen[turn.ctas[(~canceled & turn.mask).any(axis=1)]] = True
+
+        return operands.action(ask)
+
+    named = operands.elements(operands.named("d"))
+    writers = [operands.write(element, "b32") for element in named]
+    axis = operands.word("dimension")[-1:]
+    which = [_AXES.index(axis)] if axis else [0, 1, 2]
+
+    def first(turn: Turn) -> None:
+        words = _words(turn, turn.read(response))
+        _check_canceled(turn, words[3])
+        known = words[3] == _CANCELED
+        for place, writer in enumerate(writers):
+            value = words[which[place]] if place < len(which) else _UNKNOWN
+            turn.write(writer, np.where(known, value, _UNKNOWN))
+
+    return operands.action(first)
+
+
+def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
+    """Return the four words of a response; report what is none."""
+    halves = np.ascontiguousarray(response).view(B128)
+    words = [(halves[half] >> np.uint64(shift)).astype(np.uint32) for half in ("lo", "hi") for shift in (0, 8 * _WORD)]
+    foreign = (words[3] != _CANCELED) & (words[3] != _FAILED) & turn.mask
+    if foreign.any():
+        turn.report(
+            "cancel-response",
+            "asks a value that is no response of clusterlaunchcontrol.try_cancel",
+            hint="load the 16 bytes that the request was given, behind the wait for its mbarrier",
+            count=int(np.count_nonzero(foreign)),
+        )
+    return words
+
+
+def _check_canceled(turn: Turn, last: NDArray[np.uint32]) -> None:
+    """Report who asks for the block of a cluster that there is not."""
+    failed = (last == _FAILED) & turn.mask
+    if failed.any():
+        turn.report(
+            "cancel-response",
+            "asks for the first block of a cluster whose launch was not cancelled",
+            count=int(np.count_nonzero(failed)),
+        )
+
+
+RULES: Final = (
+    Rule(
+        name="cancel-response",
+        summary="a cluster is read from a response that holds none",
+        hint="ask query_cancel.is_canceled first, and get_first_ctaid only where it holds",
+    ),
+    Rule(
+        name="cancel-after-failure",
+        summary="a block asks for another cluster after a response without one",
+        hint="leave the loop where is_canceled is false: nothing is promised of requests behind that",
+        severity="warning",
+    ),
+)
+
+_TRY: Final = "clusterlaunchcontrol.try_cancel"
+STEPS: Final = (
+    Step(opcode=_TRY, effect="issue", compile=compile_try, signals=_SIGNALS, cancels_launches=True),
+    Step(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
+)
+MUTATIONS: Final = (
+    Mutation("drop a request for a cluster", (_TRY,), edits.drop, "nobody takes what has not been launched over"),
+    Mutation("ask twice for a cluster", (_TRY,), edits.twice, "one of the two clusters is lost"),
+    Mutation("ask all blocks' cluster for one block", (_TRY,), edits.word(_ALL, ""), "other blocks wait for ever"),
+)

@@ -1,0 +1,176 @@
+"""Clusters that take over the work of others that have not been launched: what is right, and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_sim import Result, run
+
+SCHEDULES: list[dict[str, Any]] = [{}, {"late": True}, *({"seed": seed} for seed in range(1, 7))]
+ASK = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
+QUERY = "clusterlaunchcontrol.query_cancel"
+RELEASE = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"
+ACQUIRE = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;"
+BETWEEN = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
+TOGETHER = f"@%p1 {ASK}.multicast::cluster::all.b128 [answer], [bar];"
+WAIT = """
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], %r9;
+@!%p2 bra WAIT;
+"""
+REGISTERS = ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .b128 %q<3>;"
+
+
+def module(body: str, target: str = "sm_100a") -> str:
+    return (
+        f".version 8.8\n.target {target}\n.address_size 64\n"
+        ".shared .align 16 .b8 answer[16];\n.shared .align 8 .b64 bar;\n"
+        f".visible .entry k(.param .u64 out)\n{{\n{REGISTERS}\nld.param.u64 %rd0, [out];\n{body}\nret;\n}}\n"
+    )
+
+
+# Each cluster adds 1 to the counts of its blocks, and of those of each cluster that it takes over. %r1: the block whose
+# work is done, %r2: the rank in the cluster; thread 0 of each block asks, waits and reads the answer with the others.
+PERSISTENT = f"""
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %cluster_ctarank;
+mov.u32 %r3, %tid.x;
+mov.u32 %r9, 0;
+setp.eq.u32 %p0, %r3, 0;
+@%p0 mbarrier.init.shared.b64 [bar], 1;
+fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+WORK:
+@!%p0 bra DO;
+mbarrier.arrive.expect_tx.relaxed.cluster.shared::cta.b64 %rd2, [bar], 16;
+setp.eq.u32 %p1, %r2, 0;
+{TOGETHER}
+DO:
+mul.wide.u32 %rd3, %r1, 4;
+add.u64 %rd3, %rd0, %rd3;
+red.global.add.u32 [%rd3], 1;
+WAIT:
+{WAIT}
+ld.shared.b128 %q0, [answer];
+{QUERY}.is_canceled.pred.b128 %p3, %q0;
+@!%p3 bra DONE;
+{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;
+add.u32 %r1, %r1, %r2;
+xor.b32 %r9, %r9, 1;
+{RELEASE}
+barrier.cluster.arrive;
+barrier.cluster.wait;
+{ACQUIRE}
+bra WORK;
+DONE:
+barrier.cluster.arrive;
+barrier.cluster.wait;
+"""
+
+
+def launch(body: str, *, blocks: int = 24, cluster: int = 2, **options: Any) -> tuple[Result, np.ndarray[Any, Any]]:
+    out = np.zeros(blocks, np.uint32)
+    where = {"grid": blocks, "block": 32, "cluster": cluster, "args": [out]}
+    return run(module(body), **where, **options), out
+
+
+@pytest.mark.parametrize("options", SCHEDULES, ids=str)
+@pytest.mark.parametrize("cluster", [1, 2, 4])
+def test_each_cluster_is_worked_on_once(options: dict[str, Any], cluster: int) -> None:
+    result, out = launch(PERSISTENT, cluster=cluster, **options)
+    assert [str(finding) for finding in result.findings] == []
+    np.testing.assert_array_equal(out, np.full(24, 32))
+
+
+def test_how_many_waves_there_are_depends_on_the_schedule() -> None:
+    waves = {launch(PERSISTENT, seed=seed)[0].statistics.waves for seed in range(1, 12)}
+    assert 1 in waves, waves
+    assert len(waves) > 1, waves
+    assert launch(PERSISTENT)[0].statistics.waves == 1
+
+
+def test_a_cluster_that_is_taken_over_does_not_run() -> None:
+    """Of 24 clusters, a quarter runs, and takes the others over: each block says who has done its work."""
+    body = PERSISTENT.replace("red.global.add.u32 [%rd3], 1;", "mov.u32 %r8, %ctaid.x;\nst.global.u32 [%rd3], %r8;")
+    result, out = launch(body, cluster=1)
+    assert result.findings == ()
+    assert set(out) == set(range(6))
+
+
+def test_the_first_block_is_told_along_each_axis() -> None:
+    """In a grid of 4 x 3 x 2, each block writes what it knows of the cluster that it works on."""
+    body = PERSISTENT.replace("mov.u32 %r1, %ctaid.x;", "mov.u32 %r1, 0xffff;").replace(
+        f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;\nadd.u32 %r1, %r1, %r2;",
+        f"""
+        {QUERY}.get_first_ctaid::x.b32.b128 %r4, %q0;
+        {QUERY}.get_first_ctaid::y.b32.b128 %r5, %q0;
+        {QUERY}.get_first_ctaid::z.b32.b128 %r6, %q0;
+        {QUERY}.get_first_ctaid.v4.b32.b128 {{_, %r7, _, _}}, %q0;
+        mad.lo.u32 %r1, %r6, 3, %r7;
+        mad.lo.u32 %r1, %r1, 4, %r4;
+        """,
+    )
+    body = body.replace("DO:\n", "DO:\nsetp.eq.u32 %p5, %r1, 0xffff;\n@%p5 bra WAIT;\n")
+    out = np.zeros(24, np.uint32)
+    result = run(module(body), grid=(4, 3, 2), block=32, args=[out])
+    assert [str(finding) for finding in result.findings] == []
+    np.testing.assert_array_equal(out, [0] * 6 + [32] * 18)
+
+
+# --- what is wrong ------------------------------------------------------------------------------
+
+AGAIN = f"""
+@!%p3 bra AGAIN;
+bra ON;
+AGAIN:
+@%p0 {ASK}.b128 [answer], [bar];
+bra DONE;
+ON:
+"""
+# What is said instead of what, and which of some rules tell of it.
+FAULTS = {
+    "the answer is read before it is there": (
+        (WAIT, ""),
+        ("read-before-wait", "uninitialised-memory"),
+    ),
+    "the block is asked for before it is known that there is one": (
+        (
+            f"@!%p3 bra DONE;\n{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;",
+            f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;\n@!%p3 bra DONE;",
+        ),
+        ("cancel-response",),
+    ),
+    "a block asks again behind a failure": (("@!%p3 bra DONE;", AGAIN), ("cancel-after-failure",)),
+    "two requests share their bytes": ((TOGETHER, f"{TOGETHER}\n{TOGETHER}"), ("read-before-wait",)),
+    "the next answer may overtake the reading of the last": (
+        (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", ""),
+        ("early-reuse",),
+    ),
+    "no fence stands behind the reading": (
+        (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", BETWEEN),
+        ("missing-proxy-fence",),
+    ),
+    "what is asked is no answer": (
+        ("ld.shared.b128 %q0, [answer];", "mov.b128 %q0, {%rd0, %rd0};"),
+        ("cancel-response",),
+    ),
+}
+
+
+@pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) -> None:
+    (old, new), rules = FAULTS[name]
+    assert old in PERSISTENT
+    result, _ = launch(PERSISTENT.replace(old, new), step_limit=20_000, **options)
+    assert {finding.rule for finding in result.findings} & set(rules), result
+
+
+@pytest.mark.parametrize("fence", [f"{BETWEEN}\n{ACQUIRE}", f"fence.proxy.async.shared::cta;\n{BETWEEN}"])
+def test_one_fence_on_either_side_is_enough(fence: str) -> None:
+    body = PERSISTENT.replace(f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", fence)
+    assert body != PERSISTENT
+    assert launch(body)[0].findings == ()
