@@ -8,8 +8,6 @@ from pyptx_arch_blackwell.sim import allocation, fences, launch_control, moves, 
 from pyptx_arch_blackwell.sim.mma import issue as mma
 from pyptx_sim.extension import VERSION, Extension
 
-STEPS: Final = tuple(
-    step for part in (allocation, moves, mma, pipeline, fences, launch_control) for step in part.STEPS
-)
+STEPS: Final = tuple(step for part in (allocation, moves, mma, pipeline, fences, launch_control) for step in part.STEPS)
 RULES: Final = (*rules.RULES, *launch_control.RULES)
-EXTENSION: Final = Extension(version=VERSION, steps=STEPS, rules=RULES)
+EXTENSION: Final = Extension(version=VERSION, steps=STEPS, rules=RULES, mutations=launch_control.MUTATIONS)

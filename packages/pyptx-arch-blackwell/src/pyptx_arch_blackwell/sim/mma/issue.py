@@ -67,16 +67,12 @@ def compile_product(operands: Operands) -> Action:
     divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def issue(turn: Turn) -> None:
-        blocks = turn.wave.geometry.cta[turn.threads[0]]
-        if opcode.blocks == 2:
-            blocks = blocks & ~1
-        columns = np.zeros(len(blocks), np.uint64) if zeros is None else turn.each(zeros)
+        columns = np.zeros(turn.count, np.uint64) if zeros is None else turn.each(zeros)
         for bits, mask, some in _alike(turn, turn.each(idesc), columns):
             plan = _plan(some, opcode, bits)
             if plan is None:
                 continue
             warps, lanes = some.threads
-            here = blocks if some is turn else blocks[_among(turn, some)]
             products = Products(
                 wave=some.wave,
                 pc=some.pc,
@@ -84,7 +80,7 @@ def compile_product(operands: Operands) -> Action:
                 lanes=lanes,
                 group=kind,
                 numbers=some.join(kind),
-                blocks=here,
+                blocks=_blocks(some, opcode.blocks),
                 plan=plan,
                 d=some.each(d).astype(np.int64),
                 a=some.each(a).astype(np.uint64),
@@ -99,6 +95,12 @@ def compile_product(operands: Operands) -> Action:
                 some.issue(products, _touches(products) if some.observed else (), proxy=ASYNC)
 
     return operands.action(issue)
+
+
+def _blocks(turn: Turn, count: int) -> IntArray:
+    """Return the block of each thread, of a pair's its first one."""
+    blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
+    return blocks // count * count
 
 
 def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, Turn]]:
@@ -147,11 +149,13 @@ def _sound(turn: Turn, products: Products) -> bool:
             count=turn.count,
         )
     plan = products.plan
-    sound = all([_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products)])
+    sound = all(_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products))
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
         if name == "b" or not plan.opcode.in_tensor:
-            sound &= all([_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist())])
-    return sound and (not turn.checked or _written(turn, products))
+            sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
+    if sound and turn.checked:
+        _judge_written(turn, products)
+    return sound
 
 
 def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
@@ -217,7 +221,7 @@ def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> b
     return True
 
 
-def _written(turn: Turn, products: Products) -> bool:
+def _judge_written(turn: Turn, products: Products) -> None:
     """Report what a product reads of shared memory and nothing has written."""
     memory = turn.wave.shared
     for where in _read_shared(products):
@@ -226,7 +230,6 @@ def _written(turn: Turn, products: Products) -> bool:
             missing = where[~known]
             at = memory.describe_offset(int(missing[0]))
             turn.undefined("shared", int(missing[0]), f"a product reads shared memory at {at}", len(missing))
-    return True
 
 
 # --- telling ------------------------------------------------------------------------------------

@@ -109,10 +109,8 @@ class Products(Piped):
     def _a(self) -> Array:
         """Return the numbers of a, `[n, m, k]`."""
         plan = self.plan
-        if plan.opcode.in_tensor:
-            numbers = self._a_of_tensor()
-        else:
-            numbers = self._shared(self.a, plan.a, plan.decoder("a"))
+        in_tensor = plan.opcode.in_tensor
+        numbers = self._a_of_tensor() if in_tensor else self._shared(self.a, plan.a, plan.decoder("a"))
         return -numbers if plan.descriptor.negate_a else numbers
 
     def _a_of_tensor(self) -> Array:
@@ -148,5 +146,4 @@ class Products(Piped):
             data = shared.arena.chunks(index).view(np.uint8).reshape(*index.shape[:2], -1)
             numbers = decode(data)
             parts.append(numbers.swapaxes(1, 2) if extent.major == "MN" else numbers)
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        return found
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
