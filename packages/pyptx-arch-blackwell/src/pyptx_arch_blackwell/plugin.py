@@ -36,19 +36,6 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 
 @hookimpl
-def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what is of Blackwell in the simulator, which alone asks."""
-    from pyptx_ir.plugins.rows import SimulatorExtension
-
-    def load() -> object:
-        from pyptx_arch_blackwell.sim.extension import EXTENSION
-
-        return EXTENSION
-
-    return (SimulatorExtension("blackwell", load),)
-
-
-@hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     """Return the launch attributes that came with these devices."""
     from pyptx_arch_blackwell.launch_attributes import ROWS
