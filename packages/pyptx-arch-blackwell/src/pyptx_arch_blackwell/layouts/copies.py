@@ -1,0 +1,110 @@
+"""What tcgen05.cp and tcgen05.shift move. Manual: "tcgen05.cp", "tcgen05.shift", "Optional Decompression".
+
+The source of a copy is a K-major matrix in shared memory, as its descriptor says: rows of one or two chunks of
+16 bytes, in core matrices of eight rows. A chunk goes to four columns of a lane. In a pair of CTAs each copies out of
+its own shared memory, at the same addresses, to its own tensor memory: so DeepGEMM and CUTLASS copy the scale factors of
+A, which the CTAs do not share.
+
+The lanes are CuTe's (its traits of UTCCP). It calls the copy of four rows a refresh of the last lane of each quarter,
+which is what a shift by one row leaves to be filled. None of it is confirmed by hardware here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyptx_arch_blackwell.layouts.packing import CONTAINERS, PADDED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_arch_blackwell.layouts.packing import Packing
+
+__all__ = ["COPIES", "FORMATS", "SHIFT_COLUMNS", "SHIFT_LANES", "Copy", "Format", "shifted_from"]
+
+_COLUMNS = 4  # that a chunk of 16 bytes fills
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of `rows` rows of `chunks` chunks: `band` rows follow each other in lanes, `stride` lanes from the next.
+
+    Lanes and columns count from the address. Each row goes to `copies` lanes, at these distances.
+    """
+
+    rows: int
+    chunks: int
+    band: int
+    stride: int = 0
+    copies: tuple[int, ...] = (0,)
+
+    def lanes(self, row: int) -> tuple[int, ...]:
+        """Return the lanes that a row goes to."""
+        if not 0 <= row < self.rows:
+            raise IndexError(f"row {row} of {self.rows}")
+        band, inside = divmod(row, self.band)
+        return tuple(band * self.stride + inside + distance for distance in self.copies)
+
+    def chunk_columns(self, chunk: int) -> range:
+        """Return the columns that a chunk of each row goes to, its first four bytes to the first."""
+        if not 0 <= chunk < self.chunks:
+            raise IndexError(f"chunk {chunk} of {self.chunks}")
+        return range(_COLUMNS * chunk, _COLUMNS * (chunk + 1))
+
+    @property
+    def columns(self) -> int:
+        """How many columns are written."""
+        return _COLUMNS * self.chunks
+
+
+COPIES: Final[Mapping[tuple[str, str], Copy]] = {
+    ("128x256b", ""): Copy(128, 2, 128),
+    ("4x256b", ""): Copy(4, 2, 1, 32),
+    ("128x128b", ""): Copy(128, 1, 128),
+    ("64x128b", "warpx2::02_13"): Copy(64, 1, 64, copies=(0, 64)),
+    ("64x128b", "warpx2::01_23"): Copy(64, 1, 32, 64, copies=(0, 32)),
+    ("32x128b", "warpx4"): Copy(32, 1, 32, copies=(0, 32, 64, 96)),
+}
+"""The copies, by shape and multicast as in the opcode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a copy decompresses each chunk: 16 elements with padding behind them become 16 bytes."""
+
+    source: Packing
+    result: Packing
+
+    def decompressed(self, chunk: bytes) -> bytes:
+        """Return what becomes of a chunk; the bits around an element are zero."""
+        bits = int.from_bytes(chunk, "little")
+        mask = (1 << self.source.bits) - 1
+        found = 0
+        for index in range(self.source.together):
+            found |= (bits >> self.source.bit(index) & mask) << self.result.bit(index)
+        return found.to_bytes(len(chunk), "little")
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "b4x16_p64": Format(PADDED[4], CONTAINERS[4]),
+    "b6x16_p32": Format(PADDED[6], CONTAINERS[6]),
+}
+"""The source formats of `.b8x16`. ldmatrix, of the same source, puts four bits at the bottom of the byte instead."""
+
+SHIFT_LANES: Final = 31
+"""Lanes that a shift writes, of the 32 from its address on: all but the last."""
+
+SHIFT_COLUMNS: Final = 8
+"""Columns that a shift moves: 32 bytes."""
+
+
+def shifted_from(lane: int) -> int:
+    """Return the lane whose columns a shift moves to `lane`, both relative to the address.
+
+    The matrix moves down: a lane takes what the next one held, and the last keeps what it has. Raise IndexError for a
+    lane that is not written.
+    """
+    if not 0 <= lane < SHIFT_LANES:
+        raise IndexError(f"lane {lane} of the {SHIFT_LANES} that a shift writes")
+    return lane + 1

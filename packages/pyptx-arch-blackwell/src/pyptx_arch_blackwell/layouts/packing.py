@@ -1,0 +1,139 @@
+"""How elements of A, B and D lie side by side along a row, in shared and tensor memory.
+
+Manual: "Packing formats of elements in Tensor and Shared memory", "Absolute address mode for K dimension being 48B".
+
+The products of kinds f8f6f4 and mxf8f6f4 take 4- and 6-bit elements out of 16 bytes for each 16 of them: in shared
+memory packed, with padding behind them, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`), in tensor memory in a byte
+each. In that byte 6 bits are the lower ones and 4 bits the central ones: so it is with mma.sync, whose section says it in
+words; for tcgen05 it is drawn, and the figure was not available. The other kinds take elements without gaps, the first
+one low. None of it is confirmed by hardware here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "CONTAINERS",
+    "PADDED",
+    "WIDTHS",
+    "Packing",
+    "chunk_addresses",
+    "in_shared_memory",
+    "in_tensor_memory",
+    "lanes_of_a",
+    "of_sums",
+]
+
+_CELL = 32  # bits of a column
+_BYTE = 8
+_CHUNK = 16  # bytes of a row that shared memory keeps together
+_ROW = 128  # bytes of a row of the widest swizzle
+_LANES = 128
+
+WIDTHS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("f16", "bf16"), 16),
+    **dict.fromkeys(("tf32", "f32", "s32"), 32),
+    **dict.fromkeys(("e4m3", "e5m2", "s8", "u8"), 8),
+    **dict.fromkeys(("e2m3", "e3m2"), 6),
+    "e2m1": 4,
+}
+"""The bits of an element."""
+
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "f16": ("f16", "bf16"),
+    "tf32": ("tf32",),
+    "i8": ("s8", "u8"),
+    **dict.fromkeys(("f8f6f4", "mxf8f6f4"), ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")),
+    **dict.fromkeys(("mxf4", "mxf4nvf4"), ("e2m1",)),
+}
+_IN_CONTAINERS: Final = ("f8f6f4", "mxf8f6f4")
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Elements of `bits` along a row: `together` without gaps in each `room` bits, the first `shift` bits up."""
+
+    bits: int
+    room: int
+    together: int = 1
+    shift: int = 0
+
+    def bit(self, index: int) -> int:
+        """Return the first bit of an element of a row; bit 8 is the lowest of the second byte."""
+        group, inside = divmod(index, self.together)
+        return group * self.room + inside * self.bits + self.shift
+
+    def cell(self, index: int) -> tuple[int, int]:
+        """Return the column of an element in tensor memory, relative to the row's first, and its first bit there."""
+        return divmod(self.bit(index), _CELL)
+
+    def columns(self, count: int) -> int:
+        """Return how many columns `count` elements take."""
+        return -(-count * self.room // (self.together * _CELL))
+
+
+PADDED: Final[Mapping[int, Packing]] = {bits: Packing(bits, _BYTE * _CHUNK, _CHUNK) for bits in (4, 6)}
+"""Sixteen elements of 4 or 6 bits in 16 bytes: `.b4x16_p64` and `.b6x16_p32`."""
+
+CONTAINERS: Final[Mapping[int, Packing]] = {4: Packing(4, _BYTE, shift=2), 6: Packing(6, _BYTE)}
+"""An element of 4 or 6 bits in a byte."""
+
+
+def in_shared_memory(kind: str, element: str) -> Packing:
+    """Return how A and B lie in shared memory along K; raise ValueError for elements that a kind does not have."""
+    bits = _width(kind, element)
+    return PADDED[bits] if kind in _IN_CONTAINERS and bits in PADDED else Packing(bits, bits)
+
+
+def in_tensor_memory(kind: str, element: str) -> Packing:
+    """Return how A lies in tensor memory along K, of a sparse A what is stored; raise ValueError as above."""
+    bits = _width(kind, element)
+    return CONTAINERS[bits] if kind in _IN_CONTAINERS and bits in CONTAINERS else Packing(bits, bits)
+
+
+def of_sums(element: str) -> Packing:
+    """Return how D lies in tensor memory along N: a column for each sum, of which an f16 fills the lower half."""
+    return Packing(WIDTHS[element], _CELL)
+
+
+def _width(kind: str, element: str) -> int:
+    if element not in _KINDS.get(kind, ()):
+        raise ValueError(f"kind::{kind} has no elements of {element}")
+    return WIDTHS[element]
+
+
+def lanes_of_a(
+    row: int, *, m: int, group: int = 1, sparse: bool = False, weight_stationary: bool = False
+) -> tuple[int, ...]:
+    """Return the lanes that hold a row of A, counted in one CTA of `group`, relative to the address.
+
+    Where groups of lanes compute different columns of D of the same rows, each has a copy of A: with M = 128 of a pair,
+    which CuTe duplicates so, and in weight-stationary products with M of 32 and 64, where that is an assumption.
+    Raise IndexError for a row that the CTA does not have.
+    """
+    rows = m // group
+    if not 0 <= row < rows:
+        raise IndexError(f"row {row} of {rows}")
+    half = rows < _LANES and not weight_stationary and (group == 1 or sparse)
+    if half:
+        band, inside = divmod(row, 16)
+        return (32 * band + inside,)
+    return tuple(range(row, _LANES, rows))
+
+
+def chunk_addresses(start: int, following: int, count: int = 3) -> tuple[int, ...]:
+    """Return where chunks of 16 bytes of a row lie, before the swizzle, by an absolute leading address, `following`.
+
+    That is how K = 96 is read, 48 bytes, out of rows of 128: what does not fit behind `start` continues there.
+    Both are addresses of the matrix's first row; the other rows lie as in any K-major matrix. CUTLASS issues eight
+    products for three such rows, of which two continue.
+    """
+    fitting = (_ROW - start % _ROW) // _CHUNK
+    return tuple(
+        start + _CHUNK * chunk if chunk < fitting else following + _CHUNK * (chunk - fitting) for chunk in range(count)
+    )
