@@ -92,7 +92,7 @@ def test_rows_of_a_lie_where_the_sums_of_their_products_do() -> None:
 
 
 def test_eight_products_of_48_bytes_read_three_rows_of_128() -> None:
-    """CUTLASS: products begin 0, 48, 96 bytes into the first row, 16, 64, 112 into the second, 32, 80 into the third."""
+    """CUTLASS: products begin 0, 48, 96 bytes into the first row, 16, 64, 112 into the next, then 32 and 80."""
     rows = [0x8000, 0xC000, 0x4000]
     read = []
     for row, offset in [(0, 0), (0, 48), (0, 96), (1, 16), (1, 64), (1, 112), (2, 32), (2, 80)]:

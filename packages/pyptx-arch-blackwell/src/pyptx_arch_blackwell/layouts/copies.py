@@ -2,8 +2,8 @@
 
 The source of a copy is a K-major matrix in shared memory, as its descriptor says: rows of one or two chunks of
 16 bytes, in core matrices of eight rows. A chunk goes to four columns of a lane. In a pair of CTAs each copies out of
-its own shared memory, at the same addresses, to its own tensor memory: so DeepGEMM and CUTLASS copy the scale factors of
-A, which the CTAs do not share.
+its own shared memory, at the same addresses, to its own tensor memory: so DeepGEMM and CUTLASS copy the scale factors
+of A, which the CTAs do not share.
 
 The lanes are CuTe's (its traits of UTCCP). It calls the copy of four rows a refresh of the last lane of each quarter,
 which is what a shift by one row leaves to be filled. None of it is confirmed by hardware here.
