@@ -4,9 +4,9 @@ Manual: "Packing formats of elements in Tensor and Shared memory", "Absolute add
 
 The products of kinds f8f6f4 and mxf8f6f4 take 4- and 6-bit elements out of 16 bytes for each 16 of them: in shared
 memory packed, with padding behind them, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`), in tensor memory in a byte
-each. In that byte 6 bits are the lower ones and 4 bits the central ones: so it is with mma.sync, whose section says it
-in words; for tcgen05 it is drawn, and the figure was not available. The other kinds take elements without gaps, the first
-one low. None of it is confirmed by hardware here.
+each. In that byte 6 bits are the lower ones and 4 bits the central ones: so it is with mma.sync, whose section says so
+in words; for tcgen05 it is drawn, and the figure was not available. The other kinds take elements without gaps, the
+first one low. None of it is confirmed by hardware here.
 """
 
 from __future__ import annotations
