@@ -15,9 +15,9 @@ from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
 from pyptx_sim.extension import AsyncItem, GroupKind, Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import Action, IntArray, Mask, Operands
+    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Turn
 
-__all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "pipeline_of"]
+__all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "first_blocks", "pipeline_of"]
 
 PIPELINES: Final = tuple(
     GroupKind(
@@ -35,6 +35,12 @@ PIPELINES: Final = tuple(
 def blocks_of(operands: Operands) -> int:
     """Return how many blocks an instruction works on: 2 with `.cta_group::2`."""
     return 2 if "cta_group::2" in operands.opcode else 1
+
+
+def first_blocks(turn: Turn, count: int) -> IntArray:
+    """Return the block of each thread, or the first one of its pair if `count` is 2."""
+    blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
+    return blocks // count * count
 
 
 def pipeline_of(operands: Operands) -> GroupKind:

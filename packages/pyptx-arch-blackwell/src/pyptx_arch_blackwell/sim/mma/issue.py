@@ -11,13 +11,14 @@ from pyptx_arch_blackwell.descriptors import ZeroColumnMask
 from pyptx_arch_blackwell.products import check_swizzle
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
+from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
-from pyptx_arch_blackwell.sim.mma.products import Products, located, matrix_of
-from pyptx_arch_blackwell.sim.pipeline import blocks_of, pipeline_of
+from pyptx_arch_blackwell.sim.mma.products import Products
+from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import PIECE, SPACE, TENSOR, address_of, columns_of, lanes_of, pieces
 from pyptx_ir.syntax.operands import Address
 from pyptx_sim.extension import ASYNC, Step, Touch
-from pyptx_sim.extension.shared_matrices import CHUNK, offsets, places
+from pyptx_sim.extension.shared_matrices import CHUNK, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +81,7 @@ def compile_product(operands: Operands) -> Action:
                 lanes=lanes,
                 group=kind,
                 numbers=some.join(kind),
-                blocks=_blocks(some, opcode.blocks),
+                blocks=first_blocks(some, opcode.blocks),
                 plan=plan,
                 d=some.each(d).astype(np.int64),
                 a=some.each(a).astype(np.uint64),
@@ -95,12 +96,6 @@ def compile_product(operands: Operands) -> Action:
                 some.issue(products, _touches(products) if some.observed else (), proxy=ASYNC)
 
     return operands.action(issue)
-
-
-def _blocks(turn: Turn, count: int) -> IntArray:
-    """Return the block of each thread, of a pair's its first one."""
-    blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
-    return blocks // count * count
 
 
 def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, Turn]]:
@@ -134,8 +129,8 @@ def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
     try:
         return plan_of(opcode, bits)
     except ValueError as error:
-        hint = getattr(error, "hint", None) or "make the instruction descriptor of types and sizes: ptx.tcgen05"
-        turn.fault(_RULE, f"the instruction descriptor {bits:#010x} does not fit: {error}", hint, turn.count)
+        message = f"the instruction descriptor {bits:#010x} does not fit: {said(error)}"
+        turn.fault(_RULE, message, "make it of types and sizes: ptx.tcgen05", turn.count)
         return None
 
 
@@ -153,8 +148,8 @@ def _sound(turn: Turn, products: Products) -> bool:
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
         if name == "b" or not plan.opcode.in_tensor:
             sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
-    if sound and turn.checked:
-        _judge_written(turn, products)
+    for bits, blocks, extent in _read_shared(products) if sound and turn.checked else ():
+        unwritten(turn, bits, blocks, extent, "a product")
     return sound
 
 
@@ -197,65 +192,41 @@ def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addr
 
 
 def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
-    """Report a descriptor that tells of no matrix, or of one that does not lie in shared memory."""
-    memory = turn.wave.shared
+    """Report a descriptor that tells of no matrix that a product reads; tell whether it can be read all the same."""
+    if not readable(turn, bits, f"{name} of a product", extent):
+        return False
+    matrix = matrix_of(bits)
     try:
-        matrix = matrix_of(bits)
         check_swizzle(plan.descriptor.kind, extent.major, matrix.swizzle if matrix.swizzle > CHUNK else 0, matrix.atom)
     except ValueError as error:
-        turn.fault("tensor-descriptor", f"the descriptor {bits:#018x} of {name} does not fit: {error}",
-                   "describe the tile once (SharedTile), and take the descriptor from that", turn.count)  # fmt: skip
-        return False
-    where = places(matrix, extent)
-    start, end = int(where.min()), int(where.max()) + CHUNK
-    if start < memory.start or end > memory.end:
-        message = f"{name} of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {start:#x} to {end:#x}"
-        hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
-        turn.fault("out-of-bounds", message, hint, turn.count)
-        return False
-    if np.unique(where).size != where.size:
-        message = (
-            f"{name} of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
-        )
-        turn.report("tensor-descriptor", message, hint="take the strides from the layout of the tile: SharedTile")
+        turn.report(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", count=turn.count)
     return True
-
-
-def _judge_written(turn: Turn, products: Products) -> None:
-    """Report what a product reads of shared memory and nothing has written."""
-    memory = turn.wave.shared
-    for where in _read_shared(products):
-        known = memory.arena.written(where, CHUNK)
-        if known is not None and not known.all():
-            missing = where[~known]
-            at = memory.describe_offset(int(missing[0]))
-            turn.undefined("shared", int(missing[0]), f"a product reads shared memory at {at}", len(missing))
 
 
 # --- telling ------------------------------------------------------------------------------------
 
 
-def _read_shared(products: Products) -> Iterator[IntArray]:
-    """Yield where the matrices of each product lie in shared memory, `[n, pieces]`."""
-    plan, stride = products.plan, products.wave.shared.stride
+def _read_shared(products: Products) -> Iterator[tuple[NDArray[np.uint64], IntArray, Extent]]:
+    """Yield the descriptors of what products read of shared memory, with the blocks and what is read there."""
+    plan = products.plan
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
         if name == "a" and plan.opcode.in_tensor:
             continue
         for block in range(plan.opcode.blocks):
-            yield offsets(located(bits, products.blocks + block, stride), extent).reshape(len(products), -1)
+            yield bits, products.blocks + block, extent
 
 
 def _touches(products: Products) -> Iterator[Touch]:
     """Yield what products read and write."""
-    n = len(products)
-    matrix = matrix_of(int(products.b[0]))
-    layout = swizzle(matrix.swizzle, matrix.atom)
-    for where in _read_shared(products):
-        owners = np.repeat(np.arange(n), where.shape[1])
+    n, stride = len(products), products.wave.shared.stride
+    for bits, blocks, extent in _read_shared(products):
+        matrices = located(bits, blocks, stride)
+        where = offsets(matrices, extent).reshape(n, -1)
+        owners, layout = np.repeat(np.arange(n), where.shape[1]), swizzle(matrices[0][0].swizzle, matrices[0][0].atom)
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
-        offsets_, owners = pieces(products.blocks, addresses, rectangles)
-        yield Touch(SPACE.name, writes=not number, offsets=offsets_, size=PIECE, owners=owners, proxy=TENSOR)
+        at, owners = pieces(products.blocks, addresses, rectangles)
+        yield Touch(SPACE.name, writes=not number, offsets=at, size=PIECE, owners=owners, proxy=TENSOR)
 
 
 STEPS: Final = tuple(

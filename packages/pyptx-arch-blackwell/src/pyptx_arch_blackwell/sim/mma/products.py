@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_arch_blackwell.descriptors import SharedDescriptor, ZeroColumnMask
+from pyptx_arch_blackwell.sim.copies import shifted
+from pyptx_arch_blackwell.sim.matrices import located
 from pyptx_arch_blackwell.sim.mma import scales, sparse
 from pyptx_arch_blackwell.sim.mma.numerics import sum_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
-from pyptx_arch_blackwell.sim.shift import shifted
-from pyptx_sim.extension.shared_matrices import CHUNK, SharedMatrix, offsets
+from pyptx_sim.extension.shared_matrices import CHUNK, offsets
 from pyptx_sim.numerics.factors import WIDEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_arch_blackwell.descriptors import ZeroColumnMask
     from pyptx_arch_blackwell.sim.mma.elements import Decode
     from pyptx_arch_blackwell.sim.mma.plan import Plan
     from pyptx_arch_blackwell.sim.tensor_memory import Words
     from pyptx_sim.extension import Array, IntArray, Mask
-    from pyptx_sim.extension.shared_matrices import Extent, Located
+    from pyptx_sim.extension.shared_matrices import Extent
 
-__all__ = ["Products", "located", "matrix_of"]
+__all__ = ["Products"]
 
 _HALF = 0xFFFF
 _HINT = "write it first: the first product of a sum must not add to what is there (its predicate)"
-
-
-@lru_cache(maxsize=4096)
-def matrix_of(bits: int) -> SharedMatrix:
-    """Return the matrix that a descriptor tells of; raise ValueError if it tells of none."""
-    it = SharedDescriptor.decode(bits)
-    second = it.leading if it.absolute_leading else None
-    return SharedMatrix(it.start, it.leading, it.stride, it.swizzle or CHUNK, it.base_offset, it.atom, second)
-
-
-def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
-    """Return the matrices of descriptors, each in the shared memory of a block, which have so many bytes each."""
-    return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
 @dataclass(slots=True, kw_only=True)

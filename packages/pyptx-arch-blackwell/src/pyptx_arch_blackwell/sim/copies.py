@@ -1,0 +1,217 @@
+"""`tcgen05.cp` and `tcgen05.shift`: from shared to tensor memory, and down by a lane.
+
+Manual: "tcgen05.cp", "tcgen05.shift".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
+from pyptx_arch_blackwell.layouts.copies import COPIES, FORMATS, SHIFT_COLUMNS, SHIFT_LANES, Copy, shifted_from
+from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.layouts import swizzle
+from pyptx_arch_blackwell.sim.matrices import located, matrix_of, readable, unwritten
+from pyptx_arch_blackwell.sim.pipeline import Piped, blocks_of, first_blocks, pipeline_of
+from pyptx_arch_blackwell.sim.tensor_memory import PIECE, SPACE, TENSOR, address_of, columns_of, lanes_of, pieces
+from pyptx_sim.extension import ASYNC, Step, Touch
+from pyptx_sim.extension.shared_matrices import CHUNK, Extent, offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_arch_blackwell.sim.tensor_memory import Words
+    from pyptx_sim.extension import Action, Array, IntArray, Operands, Turn
+
+__all__ = ["STEPS"]
+
+_BYTE_BITS = 8
+
+
+def _extent(copy: Copy) -> Extent:
+    """Return the source of a copy: its rows, of so many bytes."""
+    return Extent(copy.rows, copy.chunks * CHUNK, _BYTE_BITS, "K")
+
+
+@lru_cache(maxsize=16)
+def _targets(copy: Copy, block: int) -> tuple[Rectangle, ...]:
+    """Return where the rows of a copy go in a block: those that follow each other together, each copy of them."""
+    return tuple(
+        Rectangle(block, row, copy.band, 0, copy.columns, copy.lanes(row)[number])
+        for row in range(0, copy.rows, copy.band)
+        for number in range(len(copy.copies))
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Copied(Piped):
+    """Copies on their way: from the matrices that `descriptors` tell of to `targets` in tensor memory."""
+
+    copy: Copy
+    format: str
+    count: int
+    descriptors: NDArray[np.uint64]
+    targets: IntArray
+
+    def move(self) -> None:
+        """Copy, in each block out of its own shared memory."""
+        self.complete_in_order()
+        shared = self.wave.shared
+        for block in range(self.count):
+            blocks = self.blocks + block
+            index = offsets(located(self.descriptors, blocks, shared.stride), _extent(self.copy)) // CHUNK
+            data = shared.arena.chunks(index).view(np.uint8)
+            if self.format:
+                data = decompressed(data, self.format)
+            words = data.reshape(len(self), self.copy.rows, -1).view(np.uint32)
+            self.tensor.write(blocks, self.targets, _targets(self.copy, 0), words)
+
+
+def decompressed(data: Array, form: str) -> Array:
+    """Return what becomes of bytes, 16 of each 16."""
+    chunks = data.reshape(-1, CHUNK)
+    found = b"".join(FORMATS[form].decompressed(chunk.tobytes()) for chunk in chunks)
+    return np.frombuffer(found, np.uint8).reshape(data.shape)
+
+
+def compile_copy(operands: Operands) -> Action:
+    """Issue a copy of each thread."""
+    kind, count = pipeline_of(operands), blocks_of(operands)
+    copy, form = COPIES[operands.word("shape"), operands.word("multicast")], operands.word("format")
+    target, source = address_of(operands, "taddr"), operands.source("descriptor", "u64")
+
+    def issue(turn: Turn) -> None:
+        descriptors, targets = turn.each(source), turn.each(target).astype(np.int64)
+        warps, lanes = turn.threads
+        item = Copied(
+            wave=turn.wave,
+            pc=turn.pc,
+            warps=warps,
+            lanes=lanes,
+            group=kind,
+            numbers=turn.join(kind),
+            blocks=first_blocks(turn, count),
+            copy=copy,
+            format=form,
+            count=count,
+            descriptors=descriptors,
+            targets=targets,
+        )
+        if _sound(turn, item):
+            turn.issue(item, _touches(item) if turn.observed else (), proxy=ASYNC)
+
+    return operands.action(issue)
+
+
+def _sound(turn: Turn, item: Copied) -> bool:
+    """Report what cannot be copied; tell whether it can."""
+    extent, allocation = _extent(item.copy), turn.part(Allocation)
+    sound = all(readable(turn, bits, "a copy's source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
+    for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
+        for other in range(item.count):
+            sound &= allocation.judge_columns(turn, block + other, column, item.copy.columns)
+    if lanes_of(item.targets).any():
+        message = "a copy to tensor memory begins at a lane other than 0"
+        turn.fault("tensor-lanes", message, "pass the address of the columns: copies say by their shape to which lanes")
+        return False
+    if sound and turn.checked:
+        for block in range(item.count):
+            unwritten(turn, item.descriptors, item.blocks + block, extent, "a copy to tensor memory")
+    return sound
+
+
+def _touches(item: Copied) -> Iterator[Touch]:
+    matrix = matrix_of(int(item.descriptors[0]))
+    layout = swizzle(matrix.swizzle, matrix.atom)
+    for block in range(item.count):
+        blocks = item.blocks + block
+        places = located(item.descriptors, blocks, item.wave.shared.stride)
+        where = offsets(places, _extent(item.copy)).reshape(len(item), -1)
+        owners = np.repeat(np.arange(len(item)), where.shape[1])
+        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
+        at, owners = pieces(blocks, item.targets, _targets(item.copy, 0))
+        yield Touch(SPACE.name, writes=True, offsets=at, size=PIECE, owners=owners, proxy=TENSOR)
+
+
+# --- shifts -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class Shifted(Piped):
+    """Shifts on their way, of the 32 lanes and 8 columns from each address on."""
+
+    count: int
+    targets: IntArray
+
+    def move(self) -> None:
+        """Shift, in each block."""
+        self.complete_in_order()
+        for block in range(self.count):
+            blocks = self.blocks + block
+            words = self.tensor.read(blocks, self.targets, _SHIFTED)
+            self.tensor.write(blocks, self.targets, _SHIFTED, shifted(words))
+
+
+_SHIFTED: Final = (Rectangle(0, 0, PARTITION, 0, SHIFT_COLUMNS, 0),)
+
+
+def shifted(words: Words) -> Words:
+    """Return rows, `[n, rows, columns]`, as a shift of each 32 of them leaves them."""
+    found = words.copy()
+    for first in range(0, words.shape[1], PARTITION):
+        for lane in range(SHIFT_LANES):
+            found[:, first + lane] = words[:, first + shifted_from(lane)]
+    return found
+
+
+def compile_shift(operands: Operands) -> Action:
+    """Issue a shift of each thread."""
+    kind, count, target = pipeline_of(operands), blocks_of(operands), address_of(operands, "taddr")
+
+    def issue(turn: Turn) -> None:
+        targets = turn.each(target).astype(np.int64)
+        warps, lanes = turn.threads
+        item = Shifted(
+            wave=turn.wave,
+            pc=turn.pc,
+            warps=warps,
+            lanes=lanes,
+            group=kind,
+            numbers=turn.join(kind),
+            blocks=first_blocks(turn, count),
+            count=count,
+            targets=targets,
+        )
+        if not _shiftable(turn, item):
+            return
+        touches = []
+        for block in range(count) if turn.observed else ():
+            at, owners = pieces(item.blocks + block, targets, _SHIFTED)
+            touches.append(Touch(SPACE.name, writes=True, offsets=at, size=PIECE, owners=owners, proxy=TENSOR))
+        turn.issue(item, touches, proxy=ASYNC)
+
+    return operands.action(issue)
+
+
+def _shiftable(turn: Turn, item: Shifted) -> bool:
+    allocation = turn.part(Allocation)
+    if (lanes_of(item.targets) % PARTITION).any() or (lanes_of(item.targets) >= LANES).any():
+        turn.fault("tensor-lanes", "a shift begins inside of a quarter of the lanes", "its lane is a multiple of 32")
+        return False
+    return all(
+        allocation.judge_columns(turn, block + other, column, SHIFT_COLUMNS)
+        for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True)
+        for other in range(item.count)
+    )
+
+
+STEPS: Final = (
+    Step(opcode="tcgen05.cp", effect="issue", compile=compile_copy, converges=""),
+    Step(opcode="tcgen05.shift", effect="issue", compile=compile_shift, converges=""),
+)

@@ -1,0 +1,75 @@
+"""Matrices in shared memory that descriptors tell of. Manual: "Shared memory descriptor"."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_arch_blackwell.descriptors import SharedDescriptor
+from pyptx_ir.errors import PyptxError
+from pyptx_sim.extension.shared_matrices import CHUNK, SharedMatrix, offsets, places
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension import IntArray, Turn
+    from pyptx_sim.extension.shared_matrices import Extent, Located
+
+__all__ = ["RULE", "located", "matrix_of", "readable", "said", "unwritten"]
+
+RULE = "tensor-descriptor"
+_HINT = "describe the tile once (SharedTile), and take the descriptor from that"
+
+
+@lru_cache(maxsize=4096)
+def matrix_of(bits: int) -> SharedMatrix:
+    """Return the matrix that a descriptor tells of; raise ValueError if it tells of none."""
+    it = SharedDescriptor.decode(bits)
+    second = it.leading if it.absolute_leading else None
+    return SharedMatrix(it.start, it.leading, it.stride, it.swizzle or CHUNK, it.base_offset, it.atom, second)
+
+
+def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
+    """Return the matrices of descriptors, each in the shared memory of a block, which have so many bytes each."""
+    return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
+
+
+def said(error: ValueError) -> str:
+    """Return what an error says, on one line."""
+    if not isinstance(error, PyptxError):
+        return str(error)
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
+    """Report a descriptor that tells of no matrix in shared memory; tell whether it tells of one."""
+    memory = turn.wave.shared
+    try:
+        matrix = matrix_of(bits)
+    except ValueError as error:
+        turn.fault(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", _HINT, turn.count)
+        return False
+    where = places(matrix, extent)
+    start, end = int(where.min()), int(where.max()) + CHUNK
+    if start < memory.start or end > memory.end:
+        message = f"{name}, {extent.mn} x {extent.k} at {matrix.start:#x}, reaches from {start:#x} to {end:#x}"
+        hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
+        turn.fault("out-of-bounds", message, hint, turn.count)
+        return False
+    if np.unique(where).size != where.size:
+        strides = f"leading {matrix.leading}, stride {matrix.stride}"
+        turn.report(RULE, f"{name}, {extent.mn} x {extent.k}, overlaps itself: {strides}", hint=_HINT)
+    return True
+
+
+def unwritten(turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, what: str) -> None:
+    """Report what work reads of matrices in shared memory and nothing has written."""
+    memory = turn.wave.shared
+    where = offsets(located(bits, blocks, memory.stride), extent)
+    known = memory.arena.written(where, CHUNK)
+    if known is not None and not known.all():
+        missing = where[~known]
+        at = memory.describe_offset(int(missing[0]))
+        turn.undefined("shared", int(missing[0]), f"{what} reads shared memory at {at}", len(missing))
