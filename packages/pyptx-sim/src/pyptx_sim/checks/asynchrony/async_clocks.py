@@ -51,13 +51,16 @@ class _Outstanding(NamedTuple):
 class _Followed:
     """Work of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
 
-    `entries` are the clocks and the threads of what is under way, if other threads than these have issued any.
+    `entries` are the clocks and the threads of what is under way, if other threads than these have issued any. Work of
+    a pipeline is behind all work that its threads knew to be over: `over` are the clocks of the agents in `known_of`.
     """
 
     column: int
     clock: int
     mask: NDArray[np.bool_]
     entries: tuple[tuple[int, NDArray[np.int64]], ...]
+    known_of: tuple[int, ...] = ()
+    over: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,11 @@ class AsyncClocks:
             others = (self._issuers_of(kind)[warp] & ~mask).any()
             outstanding = self._groups.get(column, []) if others else []
             entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
-            following.append(_Followed(column, int(self._now[column]), mask.copy(), entries))
+            agents, over = (), None
+            if kind.pipelined:
+                agents = tuple(self._clocks.of_agents)
+                over = self._clocks.known_by(np.array([warp]), mask[None])[0, list(agents)]
+            following.append(_Followed(column, int(self._now[column]), mask.copy(), entries, agents, over))
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
@@ -282,6 +289,10 @@ class AsyncClocks:
         left = self._phases.at(place, phase)
         for column, clock in told:
             left[column] = max(int(left[column]), clock)
+        for followed in following or ():
+            if followed.over is not None:
+                agents = list(followed.known_of)
+                left[agents] = np.maximum(left[agents], followed.over)
 
     def _followed(self, followed: _Followed, place: int, phase: int) -> int:
         """Return the clock up to which all threads that copied have let their arrivals follow in a phase."""
