@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / "corpus" / "requirements"
 
-TARGETS = ("sm_80", "sm_90a")
+TARGETS = ("sm_80", "sm_90a", "sm_100a")
 
 sys.path.insert(0, str(ROOT / "corpus"))  # whose compilers these are: an environment is made once for both
 
@@ -51,6 +51,7 @@ LANGUAGES = (
     Language("cuda", "CUDA C++", "nvcc-13.5", "nvidia-cuda-nvcc", own_python=False),
     Language("numba", "Numba", "numba", "numba-cuda"),
     Language("cutedsl", "CuTe DSL", "cutedsl", "nvidia-cutlass-dsl"),
+    Language("mosaic", "Mosaic GPU", "jax", "jax"),
     Language("tilelang", "TileLang", "tilelang", "tilelang"),
 )
 

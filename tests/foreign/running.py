@@ -18,6 +18,7 @@ from pyptx_sim.extension import rules
 from pyptx_sim.readers import from_triton
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyptx_sim.operation import Array
@@ -98,11 +99,18 @@ def _faults(
     except Exception as error:  # noqa: BLE001 - a kernel that cannot be run is what is reported
         return [Fault(type(error).__name__, str(error))]
     found = [Fault(each.rule, each.message) for each in result.findings if each.severity in ACCUSATIONS]
-    for row in (row for launch in launches for row in launch["arguments"] if row.get("wanted")):
+    for row in (row for launch in launches for row in _rows(launch["arguments"]) if row.get("wanted")):
         away = distance(placed[row["array"]], arrays[f"{row['array']}.want"], ordered=row["ordered"])
         if away > row["tolerance"]:
             found.append(Fault("wrong", f"an array of {row['element']} is {away:.2g} away"))
     return found
+
+
+def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return arguments, and members of structures among them."""
+    for row in arguments:
+        yield row
+        yield from _rows(row.get("members", []))
 
 
 def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
@@ -124,6 +132,8 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         return number.item()
     if "bytes" in row:
         return bytes.fromhex(row["bytes"])
+    if "members" in row:
+        return tuple(_argument(each, arrays, placed) for each in row["members"])
     name = row["array"]
     if name not in placed:
         placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(_dtype(row["element"]))
@@ -134,7 +144,7 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         return Texture(array, sampler=Sampler(**row["sampler"]), **row["texture"])
     if "surface" in row:
         return Surface(array, **row["surface"])
-    return (array,) if row.get("structure") else array
+    return array
 
 
 def _dtype(element: str) -> np.dtype[Any]:
@@ -142,6 +152,9 @@ def _dtype(element: str) -> np.dtype[Any]:
 
 
 def _map(row: dict[str, Any], array: Array) -> TensorMap:
+    if row["tiles"]:
+        (rows, columns), (height, width) = array.shape, row["tiles"]
+        array = array.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)
     box, steps = tuple(row["box"]), (1,) * array.ndim
     return TensorMap(row["dtype"], array.shape, array.strides, box, steps, row["swizzle"], fill=row["fill"])
 

@@ -20,6 +20,8 @@ Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 BOTH = ("sm_80", "sm_90a")
 HOPPER = ("sm_90a",)
+BLACKWELL = ("sm_100a",)
+NEWER, ALL = (*HOPPER, *BLACKWELL), (*BOTH, *BLACKWELL)
 
 # How far floats may be from the reference, relative to its largest magnitude: a few roundings of the type.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2, "float8_e4m3fn": 0.07,
@@ -44,12 +46,16 @@ class Array:
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An array behind a tensor map that the host makes, with boxes of this shape."""
+    """An array behind a tensor map that the host makes, with boxes of this shape.
+
+    With `tiles` a matrix is described as tiles of this shape: by their rows and columns, and those within.
+    """
 
     array: Array
     box: tuple[int, ...]
     swizzle: str = "none"
     fill: str = "zeros"
+    tiles: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +158,21 @@ def distinct(count: int) -> Numbers:
 def bits(*shape: int) -> Numbers:
     """Return all kinds of 32-bit words."""
     return _RANDOM.integers(0, 1 << 32, shape, np.uint32)
+
+
+def narrow(kind: str, *shape: int) -> tuple[Numbers, Numbers]:
+    """Return numbers that a type of 8 bits or fewer has, and how they are stored: E2M1 two to a byte, the first one low."""
+    if kind != "e2m1":
+        values = eighths(*shape)
+        return values, values
+    codes = _RANDOM.integers(0, 16, shape, np.uint8)
+    magnitudes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)[codes & 7]
+    return np.where(codes & 8, -magnitudes, magnitudes), codes[..., ::2] | codes[..., 1::2] << 4
+
+
+def spread(scales: Numbers, each: int) -> Numbers:
+    """Return scales, one for each of the values in a row that share them."""
+    return np.repeat(scales, each, -1)
 
 
 def double(values: Numbers) -> Numbers:

@@ -10,13 +10,14 @@ import numpy as np
 from cases import Array, Case, Described, Surfaced, Textured
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 # PTX's names of the element types of tensor maps.
 OF_MAPS = {
     "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
-    "int32": "s32", "int8": "u8",
+    "int32": "s32", "int8": "u8", "uint8": "u8",
 }  # fmt: skip
 
 
@@ -46,19 +47,22 @@ class Parameters:
     def described(self, argument: Described) -> None:
         """Add a tensor map."""
         described = {"dtype": OF_MAPS[argument.array.element], "box": argument.box, "swizzle": argument.swizzle}
-        self.array(argument.array, map=described | {"fill": argument.fill})
+        self.array(argument.array, map=described | {"fill": argument.fill, "tiles": argument.tiles})
 
     def textured(self, argument: Textured) -> None:
         """Add a texture object."""
         texture = {"geometry": argument.geometry, "normalized_float": argument.normalized_float}
         self.array(argument.array, texture=texture, sampler=argument.sampler)
 
-    def structure(self, argument: Array | bytes) -> None:
-        """Add a structure: of a pointer to an array, or of these bytes."""
-        if isinstance(argument, Array):
-            self.array(argument, structure=True)
-        else:
+    def structure(self, argument: Array | bytes | Sequence[Any]) -> None:
+        """Add a structure: of a pointer to an array, of these bytes, or of these members."""
+        if isinstance(argument, bytes):
             self.rows.append({"bytes": argument.hex()})
+            return
+        members = Parameters(arrays=self.arrays, names=self.names)
+        for member in [argument] if isinstance(argument, Array) else argument:
+            members.add(member)
+        self.rows.append({"members": members.rows})
 
     def number(self, value: float, kind: str) -> None:
         """Add a number; `kind` is NumPy's name of its type."""

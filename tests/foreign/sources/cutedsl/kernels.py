@@ -2,7 +2,7 @@
 
 import cutlass
 import numpy as np
-from cases import BOTH, HOPPER, Case, Described, corpus, double, eighths, given, made, normal
+from cases import BLACKWELL, BOTH, HOPPER, Case, Described, corpus, double, eighths, given, made, normal
 from cutlass import cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 
@@ -56,8 +56,15 @@ WA, WB = eighths(128, 128), eighths(128, 128)
 SUM = double(R).sum(1)
 
 
-def mapped(array, rows):
-    return Described(given(array, "float16"), (rows, 64), "128B")
+def mapped(array, rows, element="float16", width=64):
+    return Described(given(array, element), (rows, width), "128B")
+
+
+def in_tensor_memory(name, n, element, kind, k):
+    a, b, width = eighths(256, k), eighths(2 * n, k), 1024 // kind.width
+    arguments = [bytes(32), mapped(a, 128, element, width), mapped(b, n, element, width), made(double(a) @ double(b).T, "float16")]
+    return case(name, lambda: products.tensor_memory(n, kind), arguments, [fake(kind, 256, k), fake(kind, 2 * n, k), fake(HALF, 256, 2 * n)],
+                (2, 2), targets=BLACKWELL, shared_bytes=3 * (128 + n) * 128 + 2048)
 
 
 CASES = [
@@ -75,4 +82,7 @@ CASES = [
     case("two-warpgroups-product", lambda: products.warpgroups(128, 128), [bytes(1), mapped(WA, 128), mapped(WB, 128),
          made(double(WA) @ double(WB).T, "float16")], [fake(HALF, 128, 128)] * 3, (1, 1), 256, targets=HOPPER,
          shared_bytes=3 * (128 + 128) * 128 + 2048),
+    in_tensor_memory("tensor-memory", 64, "float16", HALF, 256),
+    in_tensor_memory("tensor-memory-wide", 256, "float16", HALF, 192),
+    in_tensor_memory("tensor-memory-e4m3", 128, "float8_e4m3fn", cutlass.Float8E4M3FN, 256),
 ]

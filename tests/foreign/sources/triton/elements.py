@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import BOTH, HOPPER, Case, bits, distinct, double, eighths, given, made, normal, whole
+from cases import BOTH, NEWER, Case, bits, distinct, double, eighths, given, made, normal, whole
 
 
 @triton.jit
@@ -239,10 +239,10 @@ CASES = [
         2,
         constants={"B": 256},
     ),
-    conversion("to-e4m3", EXACT8, "float32", "float8_e4m3fn", targets=HOPPER),
-    conversion("from-e4m3", EXACT8, "float8_e4m3fn", "float32", targets=HOPPER),
-    conversion("from-e4m3-to-half", EXACT8, "float8_e4m3fn", "float16", targets=HOPPER),
-    conversion("from-e4m3-to-bfloat16", EXACT8, "float8_e4m3fn", "bfloat16", targets=HOPPER),
+    conversion("to-e4m3", EXACT8, "float32", "float8_e4m3fn", targets=NEWER),
+    conversion("from-e4m3", EXACT8, "float8_e4m3fn", "float32", targets=NEWER),
+    conversion("from-e4m3-to-half", EXACT8, "float8_e4m3fn", "float16", targets=NEWER),
+    conversion("from-e4m3-to-bfloat16", EXACT8, "float8_e4m3fn", "bfloat16", targets=NEWER),
     conversion("to-e5m2", EXACT8, "float32", "float8_e5m2"),
     conversion("from-e5m2", eighths(256), "float8_e5m2", "float32"),
     conversion("half-to-bfloat16", EXACT8, "float16", "bfloat16"),
@@ -250,7 +250,7 @@ CASES = [
     conversion("to-int64", np.trunc(EXACT8 * 8), "bfloat16", "int64", want=np.trunc(EXACT8 * 8).astype(np.int64)),
     rounding("rounded-to-half", tl.float16, NUMBERS, tolerance=5e-4),
     rounding("rounded-to-bfloat16", tl.bfloat16, NUMBERS, tolerance=4e-3),
-    rounding("rounded-to-e4m3", tl.float8e4nv, NUMBERS, HOPPER, tolerance=0.0625),
+    rounding("rounded-to-e4m3", tl.float8e4nv, NUMBERS, NEWER, tolerance=0.0625),
     rounding("rounded-to-e5m2", tl.float8e5, NUMBERS, tolerance=0.125),
     Case(
         "integers",

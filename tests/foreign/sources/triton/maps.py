@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import HOPPER, Case, Described, double, eighths, given, made, whole
+from cases import HOPPER, NEWER, Case, Described, double, eighths, given, made, whole
 
 
 @triton.jit
@@ -100,7 +100,7 @@ def here(name, element, out, shape, tile, roles=False, options=(), kernel=made_h
         grid or (m // bm, n // bn),
         constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
         options={"num_warps": 4} | dict(options),
-        targets=HOPPER,
+        targets=NEWER,
     )
 
 
@@ -121,7 +121,7 @@ def by_host(name, element, out, shape, tile, roles=False, options=(), factors=ei
         (m // bm, n // bn),
         constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
         options={"num_warps": 4} | dict(options),
-        targets=HOPPER,
+        targets=NEWER,
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import HOPPER, Case, double, eighths, given, made, normal, room, whole
+from cases import ALL, NEWER, Case, double, eighths, given, made, normal, room, whole
 
 
 @triton.jit
@@ -176,7 +176,7 @@ def gated(x, up, gate, out, K: tl.constexpr, B: tl.constexpr):
     tl.store(out + rows[:, None] * B + rows[None, :], tl.dot(h, h.T))
 
 
-def product(name, element, out, shape, tile, options=(), factors=eighths, targets=("sm_80", "sm_90a")):
+def product(name, element, out, shape, tile, options=(), factors=eighths, targets=ALL):
     (m, n, k), (bm, bn, bk) = shape, tile
     a, b = factors(m, k), factors(k, n)
     want = double(a) @ double(b)
@@ -216,6 +216,7 @@ def precision(name, how, tolerance):
         precise,
         {"a": given(PA), "b": given(PB), "c": made(double(PA) @ PB, "float32", tolerance=tolerance)},
         constants={"B": 64, "HOW": how},
+        targets=ALL,
     )
 
 
@@ -243,10 +244,10 @@ CASES = [
     product("dot-half-eight-warps", "float16", "float32", (128, 128, 64), (128, 128, 32), {"num_warps": 8}),
     product("dot-half-four-stages", "float16", "float32", (64, 64, 256), (64, 64, 32), {"num_stages": 4}),
     product("dot-half-one-warp", "float16", "float32", (32, 32, 64), (16, 16, 16), {"num_warps": 1}),
-    product("dot-half-of-a-cluster", "float16", "float32", (128, 64, 64), (128, 64, 32), {"num_ctas": 2}, targets=HOPPER),
+    product("dot-half-of-a-cluster", "float16", "float32", (128, 64, 64), (128, 64, 32), {"num_ctas": 2}, targets=NEWER),
     product("dot-bfloat16", "bfloat16", "float32", (128, 64, 64), (64, 64, 32)),
     product("dot-tf32", "float32", "float32", (64, 64, 64), (64, 32, 32)),
-    product("dot-e4m3", "float8_e4m3fn", "float32", (64, 64, 128), (64, 64, 64), targets=HOPPER),
+    product("dot-e4m3", "float8_e4m3fn", "float32", (64, 64, 128), (64, 64, 64), targets=NEWER),
     product("dot-e5m2", "float8_e5m2", "float32", (64, 64, 128), (64, 64, 64)),
     product("dot-int8", "int8", "int32", (64, 64, 128), (64, 64, 64), factors=small),
     product("dot-double", "float64", "float64", (32, 32, 32), (16, 16, 16)),
@@ -259,6 +260,7 @@ CASES = [
         {"a": given(TA, "float16"), "b": given(TB, "float16"), "c": made(double(TA) @ TB.T, "float16")},
         2,
         constants={"K": 64, "BM": 64, "BN": 64},
+        targets=ALL,
     ),
     Case(
         "matmul-in-bands",
@@ -332,12 +334,14 @@ CASES = [
         },
         2,
         constants={"C": 16, "F": 32, "B": 64},
+        targets=ALL,
     ),
     Case(
         "dequantised-product",
         dequantised,
         {"a": given(QA, "float16"), "b": given(QB), "scales": given(QS), "c": made(double(QA) @ QB * QS, "float32")},
         constants={"K": 64, "BM": 64, "BN": 32},
+        targets=ALL,
     ),
     Case(
         "scaled-product",
@@ -350,7 +354,7 @@ CASES = [
             "c": made(SCALED, "float32"),
         },
         constants={"K": 128, "S": 32},
-        targets=HOPPER,
+        targets=NEWER,
     ),
     Case(
         "gated-products",
@@ -362,5 +366,6 @@ CASES = [
             "out": made(HIDDEN @ HIDDEN.T, "float32"),
         },
         constants={"K": 32, "B": 64},
+        targets=ALL,
     ),
 ]
