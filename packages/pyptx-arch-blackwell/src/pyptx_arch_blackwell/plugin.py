@@ -29,7 +29,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return what stands behind `ptx.`."""
+    """Return what stands behind `ptx.`: tcgen05, clusterlaunchcontrol."""
     from pyptx_arch_blackwell.namespaces import NAMESPACES
 
     return NAMESPACES

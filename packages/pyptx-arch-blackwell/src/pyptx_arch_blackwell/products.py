@@ -27,8 +27,26 @@ from pyptx_ir.errors import PyptxError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PRODUCTS", "Product", "ProductError", "check", "check_swizzle", "container_bits", "find"]
+__all__ = [
+    "PRODUCTS",
+    "SCALE_SIZES",
+    "Product",
+    "ProductError",
+    "check",
+    "check_scales",
+    "check_swizzle",
+    "container_bits",
+    "find",
+    "kind_of",
+]
 
+SCALE_SIZES: dict[str, tuple[str, ...]] = {
+    "mxf8f6f4": ("scale_vec::1X", "block32"),
+    "mxf4": ("scale_vec::2X", "block32"),
+    "mxf4nvf4": ("scale_vec::2X", "scale_vec::4X", "block16", "block32"),
+}
+"""How many values share a scale. Manual: "Valid combinations of scale_vectorsize with types and MMA-Kind"."""
+_FINE = ("scale_vec::4X", "block16")
 _DEEP = 96
 _WS_ROWS = (32, 64, 128)
 # How wide an element is where a kind keeps it in shared memory. Manual: "Packing formats of elements". Kinds of 8-bit
@@ -187,6 +205,38 @@ def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
         for name in ("scale_a_id", "scale_b_id"):
             if getattr(descriptor, name) % 2:
                 raise ProductError(f"{row.words}: {name}={getattr(descriptor, name)}", hint=f"{name} is 0 or 2")
+
+
+def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
+    """Return the kind of products of two types; raise ProductError if there is none, or several."""
+    kinds = [kind for kind in KINDS if (kind in SCALED_KINDS) == scaled and {a, b} <= set(FACTORS[kind])]
+    kinds = [kind for kind in kinds if scale is None or scale in SCALES.get(kind, ())]
+    if len(kinds) == 1:
+        return kinds[0]
+    words = "scaled products" if scaled else "products"
+    if kinds:
+        raise ProductError(f"{words} of {a} x {b} are of several kinds", hint=f"kind= one of {', '.join(kinds)}")
+    known = "; ".join(f"{kind}: {', '.join(FACTORS[kind])}" for kind in KINDS if (kind in SCALED_KINDS) == scaled)
+    raise ProductError(f"there are no {words} of {a} x {b}", hint=f"the kinds have {known}")
+
+
+def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
+    """Raise ProductError for scales of another type or another number than the kind has.
+
+    `size` is what stands behind `.block_scale`: `scale_vec::4X`, `block16`, …, or None where the kind has a default.
+    """
+    known = SCALE_SIZES.get(descriptor.kind, ())
+    name = f"kind::{descriptor.kind}"
+    if size is not None and size not in known:
+        raise ProductError(f"{name} has no {size}", hint=f"it has {', '.join(known)}" if known else "it has no scales")
+    if descriptor.scale == "ue4m3" and size not in _FINE:
+        raise ProductError(
+            f"{name} with {size} and scales of ue4m3", hint=f"those are 16 values': {' or '.join(_FINE)}"
+        )
+    if descriptor.depth == _DEEP and size is not None and size.startswith("scale_vec"):
+        raise ProductError(f"{name} with K = {_DEEP} and {size}", hint="say block16 or block32")
+    if size in _FINE and descriptor.depth != _DEEP and (descriptor.scale_a_id or descriptor.scale_b_id):
+        raise ProductError(f"{name} with {size}: scale_a_id, scale_b_id", hint="four scales fill a word: both are 0")
 
 
 def container_bits(kind: str) -> int:

@@ -58,8 +58,8 @@ def _loads_and_stores() -> tuple[InstructionRow, ...]:
         offset, more = (", offset", {"offset": "imm"}) if shape == SPLIT else ("", {})
         operands = {"r": "registers(num)", "taddr": "tmem", **more}
         lines = (
-            (f"ld.sync.aligned.{shape}.num{{.pack::16b}}.b32 r, [taddr]{offset}", "ld", "wrr"),
-            (f"st.sync.aligned.{shape}.num{{.unpack::16b}}.b32 [taddr]{offset}, r", "st", "wrr"),
+            (f"ld.sync.aligned.shape.num{{.pack::16b}}.b32 r, [taddr]{offset}", "ld", "wrr"),
+            (f"st.sync.aligned.shape.num{{.unpack::16b}}.b32 [taddr]{offset}, r", "st", "wrr"),
         )
         found += [
             tcgen05(
@@ -67,6 +67,7 @@ def _loads_and_stores() -> tuple[InstructionRow, ...]:
                 manual,
                 access=access if more else access[:2],
                 operands=operands,
+                shape=(shape,),
                 num=tuple(counts),
                 lengths={"num": tuple(counts.values())},
             )
@@ -80,7 +81,7 @@ def _reductions() -> tuple[InstructionRow, ...]:
     counts = _repeats(1, least=2)
     return tuple(
         tcgen05(
-            f"ld.red.sync.aligned.{shape}.num.op{words} r, redval, [taddr]{', offset' if shape == SPLIT else ''}",
+            f"ld.red.sync.aligned.shape.num.op{words} r, redval, [taddr]{', offset' if shape == SPLIT else ''}",
             "ld",
             access="wwrr" if shape == SPLIT else "wwr",
             operands={"r": "registers(num)", "redval": "b32", "taddr": "tmem", "offset": "imm"},
@@ -88,6 +89,7 @@ def _reductions() -> tuple[InstructionRow, ...]:
             targets=REDUCING,
             leading=2,
             instruction="ld.red",
+            shape=(shape,),
             num=tuple(counts),
             lengths={"num": tuple(counts.values())},
             op=("min", "max"),

@@ -60,7 +60,7 @@ _NAMED = {
     ),
     "report": "disabled",
     "phases": "phase_type::primary phase_type::conditional",
-    "multicast": "multicast::cluster multicast::cluster::32b multicast::cluster::all",
+    "multicast": ("multicast::cluster multicast::cluster::16b multicast::cluster::32b multicast::cluster::all"),
     "kind": "kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4",
     "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X",
     "acc": "acc::f16 acc::f32",
@@ -103,7 +103,7 @@ _PREFIXES = {
     "group": "cta_group::",
     "multicast": "multicast::",
 }
-"""What the words of a keyword begin with, and calls leave out."""
+"""What the words of a keyword begin with, and calls leave out; the name of a slot itself needs no line."""
 
 _SECOND = {"space": "source_space"}
 """The keyword of what stands twice in a syntax line, for the second of them."""
@@ -288,11 +288,16 @@ def _part(keyword: str, item: Item, row: InstructionRow) -> Part:
     words = slots.get(item.name, (item.name,))
     word = item.name in slots and item.name not in _FLAGS
     flag = bool(keyword) and not (word or item.name in _CHOICES or keyword in {"shape", _slot_at(item.name, row)})
-    prefix = _PREFIXES.get(keyword, "")
-    if not all(each.startswith(prefix) for each in words):
-        prefix = ""
+    prefix = _prefix(keyword, words)
     bare = tuple(each.removeprefix(prefix) for each in words)
     return Part(keyword, bare, flag, item.optional, item.group, prefix)
+
+
+def _prefix(keyword: str, words: tuple[str, ...]) -> str:
+    """Return what all words of a keyword begin with and calls leave out: a declared prefix, or the keyword's name."""
+    known = _PREFIXES.get(keyword)
+    found = (f"{keyword}::", f"{keyword.replace('_', '::')}::") if known is None else (known,)
+    return next((prefix for prefix in found if keyword and all(each.startswith(prefix) for each in words)), "")
 
 
 def types_in(words: tuple[str, ...]) -> tuple[str, ...]:

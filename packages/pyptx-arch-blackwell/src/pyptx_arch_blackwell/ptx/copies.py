@@ -1,0 +1,82 @@
+"""`ptx.tcgen05.cp` and `shift`: from shared to tensor memory, and rows of a matrix down by one.
+
+Manual: "Tensor Memory Data Movement Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.ptx.matrix_descriptors import matrix_operand
+from pyptx_arch_blackwell.ptx.operands import cta_group_word, place_in_tensor_memory
+from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = ["cp", "shift"]
+
+_COPY = InstructionForms("ptx.tcgen05.cp", "tcgen05.cp")
+_SHIFT = InstructionForms("ptx.tcgen05.shift", "tcgen05.shift")
+_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
+_MULTICASTS = {"64x128b": ("warpx2::02_13", "warpx2::01_23"), "32x128b": ("warpx4",)}
+_FORMATS = {"b4": "b4x16_p64", "b6": "b6x16_p32", "b4x16_p64": "b4x16_p64", "b6x16_p32": "b6x16_p32"}
+
+
+@emits("tcgen05.cp", src="descriptor", size="shape", decompress="format")
+def cp(
+    taddr: object,
+    src: object,
+    *,
+    cta_group: int | str = 1,
+    size: str = "128x256b",
+    multicast: str | None = None,
+    decompress: str | None = None,
+    src_is_addr: bool | None = None,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.cp.cta_group::N.size{.multicast}{.b8x16.format} [taddr], src;`: one thread copies a matrix.
+
+    `src` is the descriptor of a matrix in shared memory, or a tile of `smem.tile` (or a stage of one), whose descriptor
+    is then computed in front. `size` is lanes x bits: 128x256b, 4x256b, 128x128b; 64x128b, of which the halves go to
+    two warps' lanes each (`multicast="warpx2::02_13"` or `"warpx2::01_23"`); 32x128b, which goes to all four. With
+    `cta_group=2` both blocks of the pair get it. `decompress="b4"` or `"b6"` widens elements of 4 or 6 bits to bytes:
+    16 of them with 8 or 4 bytes of padding behind. `commit` tells when the copy is complete.
+    """
+    what = "ptx.tcgen05.cp"
+    if src_is_addr:
+        raise OperandError(f"{what}: src_is_addr=True: the source is a descriptor", hint="ptx.tcgen05.descriptor(tile)")
+    if size not in _SHAPES:
+        raise OperandError(f"{what}: size={size!r}", hint=f"one of {', '.join(_SHAPES)}")
+    choices = _MULTICASTS.get(size, ())
+    word = choices[0] if multicast is None and len(choices) == 1 else multicast
+    if (word is None) == bool(choices) or (word is not None and word not in choices):
+        known = f"{size} goes to several warps: {' or '.join(choices)}" if choices else f"{size} has no multicast"
+        raise OperandError(f"{what}: multicast={multicast!r} of {size}", hint=known)
+    if decompress is not None and decompress not in _FORMATS:
+        raise OperandError(f"{what}: decompress={decompress!r}", hint='"b4" or "b6": the bits of an element')
+    words = _COPY.words(
+        cta_group=cta_group_word(what, cta_group),
+        shape=size,
+        multicast=word,
+        format=None if decompress is None else _FORMATS[decompress],
+    )
+    source = matrix_operand(what, "src", src)
+    active(what).emit(words, (place_in_tensor_memory(what, "taddr", taddr), source), pred)
+
+
+@emits("tcgen05.shift")
+def shift(taddr: object, *, cta_group: int | str = 1, pred: Reg | None = None) -> None:
+    """Emit `tcgen05.shift.cta_group::N.down [taddr];`: one thread moves rows of 32 bytes down by one, but the last.
+
+    The lane of `taddr` is a multiple of 32 (sm_100a, sm_103a, sm_110a alone).
+    """
+    what = "ptx.tcgen05.shift"
+    if isinstance(taddr, TensorMemory) and taddr.first_lane % 32:
+        raise OperandError(f"{what}: {taddr!r} begins at lane {taddr.first_lane}", hint="at a multiple of 32")
+    words = _SHIFT.words(cta_group=cta_group_word(what, cta_group))
+    active(what).emit(words, (place_in_tensor_memory(what, "taddr", taddr),), pred)

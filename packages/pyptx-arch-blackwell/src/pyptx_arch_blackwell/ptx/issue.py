@@ -1,0 +1,203 @@
+"""What all products of tcgen05 have in common: the words and operands of the instruction, from what a call asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.descriptors import SCALED_KINDS, DescriptorError, ZeroColumnMask
+from pyptx_arch_blackwell.ptx.operands import cta_group_word, descriptor_register, place_in_tensor_memory, switch
+from pyptx_arch_blackwell.ptx.products import Request, scale_size
+from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import RegArray
+from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_arch_blackwell.descriptors import InstructionDescriptor
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = ["Extras", "accumulation", "in_brackets", "issue", "request", "shift_of_sums"]
+
+_FORMS = {
+    (ws, sparse): InstructionForms(
+        f"ptx.tcgen05.mma{'_ws' if ws else ''}{'_sp' if sparse else ''}",
+        f"tcgen05.mma{'.ws' if ws else ''}{'.sp' if sparse else ''}",
+    )
+    for ws in (False, True)
+    for sparse in (False, True)
+}
+_SHIFTED_COLLECTORS = ("fill", "use")
+_MOST_SHIFT = 15
+_SHIFTED_KINDS = ("f16", "tf32")
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a product may have beside its factors; each is left out by itself."""
+
+    offsets: tuple[int, int] = (0, 0)
+    metadata: object | None = None
+    lut: object | None = None
+    scales: tuple[object | None, object | None] = (None, None)
+    scale_vec: object | None = None
+    block: object | None = None
+    lanes: object | None = None
+    zero_columns: object | None = None
+    shift: object | None = None
+    ashift: bool = False
+    collector_a: str | None = None
+    collector_b: str | None = None
+    collector: str | None = None
+    pred: Reg | None = None
+
+
+def request(
+    *,
+    ws: bool,
+    sparse: bool,
+    kind: str | None,
+    cta_group: object = 1,
+    scaled: bool = False,
+    shape: Sequence[int] | None,
+    types: tuple[object, object, object, object],
+    turns: tuple[object, object],
+) -> Request:
+    """Return what a call says of a product beside its operands."""
+    what = repr(_FORMS[ws, sparse])
+    group = int(cta_group_word(what, cta_group))
+    return Request(what, kind, group, ws, sparse, scaled or kind in SCALED_KINDS, shape, types, turns)
+
+
+def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> object:
+    """Return what switches the sum on: `accumulate`, or what is said of it under a name of the older interface."""
+    said = [(name, value) for name, value in older if value is not None]
+    if not said:
+        return accumulate
+    if len(said) > 1 or accumulate is not True:
+        names = ", ".join([name for name, _ in said] + (["accumulate"] if accumulate is not True else []))
+        raise OperandError(f"{what}: {names} say the same", hint="accumulate= alone: whether d is added to")
+    return said[0][1]
+
+
+def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
+    """Return by how many powers of two d is divided, which two keywords can say."""
+    if scale_input_d is not None and scale_c is not None:
+        raise OperandError(f"{what}: scale_input_d and scale_c say the same", hint="leave scale_c out")
+    return scale_c if scale_input_d is None else scale_input_d
+
+
+def issue(
+    asked: Request, factors: tuple[object, object, object], idesc: object, accumulate: object, extras: Extras
+) -> None:
+    """Emit one product; in front of it what makes descriptors of tiles, or a predicate of a number in a register."""
+    what, (d, a, b) = asked.what, factors
+    kind, word, found = asked.described(idesc, a, b)
+    asked.row(kind)
+    size = _scales(asked, kind, found, extras)
+    _check_extras(asked, kind, found, d, extras)
+    operands = [
+        place_in_tensor_memory(what, "d", d),
+        asked.factor("a", a, extras.offsets[0], kind, found),
+        asked.factor("b", b, extras.offsets[1], kind, found),
+        *_places(what, (("metadata", extras.metadata), ("lut", extras.lut))),
+        word,
+        *_lanes(extras.lanes),
+        *_places(what, (("scale_a", extras.scales[0]), ("scale_b", extras.scales[1]))),
+        switch(what, "accumulate", accumulate),
+        *(() if extras.shift is None else (extras.shift,)),
+        *(() if extras.zero_columns is None else (_mask(what, found, extras.zero_columns),)),
+    ]
+    with_lut = extras.lut is not None
+    words = _FORMS[asked.ws, asked.sparse].words(
+        kind=kind,
+        cta_group=None if asked.ws else str(asked.cta_group),
+        block_scale=kind in SCALED_KINDS,
+        size=None if with_lut else size,
+        block32=with_lut and size == "block32",
+        decompress_lut_b=with_lut,
+        ashift=extras.ashift,
+        collector_a=_collector("collector::a::", extras.collector_a),
+        collector_b=_collector("collector::b::", extras.collector_b),
+        collector=_collector("collector::", extras.collector),
+    )
+    active(what).emit(words, operands, extras.pred)
+
+
+def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extras: Extras) -> str | None:
+    """Return how many values share a scale; refuse scales that are missing, or that the kind has not."""
+    given = [each is not None for each in extras.scales]
+    if kind not in SCALED_KINDS:
+        if any(given) or extras.scale_vec is not None or extras.block is not None:
+            known = ", ".join(SCALED_KINDS)
+            raise OperandError(f"{asked.what}: kind::{kind} has no scales", hint=f"kind= one of {known}")
+        return None
+    if not all(given):
+        raise OperandError(
+            f"{asked.what}: kind::{kind} multiplies by scales in tensor memory", hint="scale_a=t[…], scale_b=t[…]"
+        )
+    size = scale_size(asked.what, kind, extras.scale_vec, extras.block)
+    asked.check_scales(found, size)
+    return size
+
+
+def _check_extras(asked: Request, kind: str, found: InstructionDescriptor | None, d: object, extras: Extras) -> None:
+    """Refuse options that do not go together, in words of the call."""
+    what = asked.what
+    if asked.sparse and extras.metadata is None:
+        raise OperandError(f"{what}: a sparse product has metadata in tensor memory", hint="metadata=t[…]")
+    if extras.shift is not None:
+        number = as_integer(extras.shift)
+        if kind not in _SHIFTED_KINDS:
+            raise OperandError(f"{what}: scale_input_d of kind::{kind}", hint=f"{' and '.join(_SHIFTED_KINDS)} have it")
+        if number is not None and not 0 <= number <= _MOST_SHIFT:
+            raise OperandError(
+                f"{what}: scale_input_d={extras.shift!r}", hint=f"d * 2**-n, with n from 0 to {_MOST_SHIFT}"
+            )
+    if extras.ashift and (extras.collector_a or "").removeprefix("collector::a::") in _SHIFTED_COLLECTORS:
+        raise OperandError(f"{what}: ashift with collector_a={extras.collector_a!r}", hint="lastuse or discard")
+    if extras.ashift and found is not None and found.m < 128:
+        raise OperandError(f"{what}: ashift with M = {found.m}", hint="M is 128, or 256 for a pair")
+    if extras.lanes is not None and kind in SCALED_KINDS:
+        raise OperandError(f"{what}: disable_output_lanes of kind::{kind}", hint="products with scales write all lanes")
+    if isinstance(d, TensorMemory) and found is not None and not asked.ws:
+        columns = found.n // 2 if (found.m, asked.cta_group, found.sparse) == (128, 2, False) else found.n
+        if d.columns < columns:
+            raise OperandError(f"{what}: d has {columns} columns, and {d!r} has {d.columns}")
+
+
+def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[object]:
+    return [place_in_tensor_memory(what, name, value) for name, value in given if value is not None]
+
+
+def _lanes(value: object) -> tuple[object, ...]:
+    """Return the vector of a mask of lanes, if there is one."""
+    if value is None:
+        return ()
+    return (list(value) if isinstance(value, RegArray | tuple) else value,)
+
+
+def _mask(what: str, found: InstructionDescriptor | None, value: object) -> object:
+    """Return the mask of columns: a 64-bit register, or the bits of a ZeroColumnMask."""
+    if not isinstance(value, ZeroColumnMask):
+        return descriptor_register(what, "zero_columns", value)
+    if found is not None:
+        try:
+            value.columns(found.m, found.n)
+        except DescriptorError as error:
+            raise OperandError(f"{what}: zero_columns: {error.message}", hint=error.hint) from None
+    return tree.Immediate(str(value.bits))
+
+
+def _collector(prefix: str, value: str | None) -> str | None:
+    return value if value is None else value.removeprefix(prefix)
+
+
+def in_brackets(value: object, *, place: bool) -> object:
+    """Return a register as a place in tensor memory if it is said to be one."""
+    return AddressOperand(value) if place and not isinstance(value, AddressOperand | tree.Address) else value

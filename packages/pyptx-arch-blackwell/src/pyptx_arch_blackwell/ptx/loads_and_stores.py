@@ -1,0 +1,192 @@
+"""`ptx.tcgen05.ld` and `st`: between tensor memory and the registers of a warp, asynchronously.
+
+Manual: "Tensor Memory and Register Load/Store Instructions", "Data Movement Shape".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from pyptx_arch_blackwell.ptx.operands import place_in_tensor_memory
+from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.registers.operands import as_count
+from pyptx_dsl.registers.register import Reg, RegArray
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import b32
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["SHAPES", "SPLIT", "ld", "st"]
+
+_LOAD = InstructionForms("ptx.tcgen05.ld", "tcgen05.ld")
+_STORE = InstructionForms("ptx.tcgen05.st", "tcgen05.st")
+# Registers of a thread for one repetition, lanes, and columns. Manual: "Data Movement Shape".
+SHAPES = {
+    "32x32b": (1, 32, 1),
+    "16x64b": (1, 16, 2),
+    "16x128b": (2, 16, 4),
+    "16x256b": (4, 16, 8),
+    "16x32bx2": (1, 16, 1),
+}
+SPLIT = "16x32bx2"
+_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@emits("tcgen05.ld", dst_regs="r", count="layout", pack="pack_16b", red="op", abs_="abs")
+def ld(
+    dst_regs: Fragment | None,
+    taddr: object,
+    *,
+    shape: str = "16x128b",
+    count: int | str | None = None,
+    dtype: PtxType | str = b32,
+    pack: bool = False,
+    offset: int | None = None,
+    red: str | None = None,
+    redval: Reg | None = None,
+    abs_: bool = False,
+    nan: bool = False,
+    pred: Reg | None = None,
+) -> list[Reg]:
+    """Emit `tcgen05.ld.sync.aligned.shape.xCOUNT{.pack::16b}.b32 {dst…}, [taddr]{, offset};` and return the registers.
+
+    A whole warp loads from the 32 lanes that are its own (`t.quarter(warp)`); the registers are there behind `wait_ld`.
+
+    | shape | lanes | columns of a repetition | registers of it | repetitions |
+    |---|---|---|---|---|
+    | 32x32b | 32 | 1 | 1 | 1, 2, … 128 |
+    | 16x64b | 16 | 2 | 1 | 1, 2, … 128 |
+    | 16x128b | 16 | 4 | 2 | 1, 2, … 64 |
+    | 16x256b | 16 | 8 | 4 | 1, 2, … 32 |
+    | 16x32bx2 | 16, twice `offset` columns apart | 1 | 1 | 1, 2, … 128 |
+
+    `dst_regs` are 32-bit registers, or None for new ones (b32), as many as `count` or the columns of `t[…]` say. With
+    `pack`, a register has two 16-bit elements of neighbouring columns.
+
+    With `red="min"` or `"max"` emit `tcgen05.ld.red.sync.aligned.shape.xCOUNT.op{.abs}{.NaN}.type {dst…}, redval,
+    [taddr]{, offset};` (PTX 8.8; sm_103a, sm_110a): `redval` is the least or greatest of the columns of the thread's
+    lane; `dtype` is f32, u32 or s32, and the shape 32x32b or 16x32bx2.
+    """
+    what = "ptx.tcgen05.ld"
+    _check_split(what, shape, offset)
+    registers = _new(what, taddr, shape, count) if dst_regs is None else _registers(what, "dst_regs", dst_regs)
+    repeats = _repeats(what, shape, count, registers, taddr)
+    if red is None and (redval is not None or abs_ or nan):
+        raise OperandError(f"{what}: redval, abs_ and nan are of a reduction", hint='red="max", redval=register')
+    if red is not None and redval is None:
+        raise OperandError(f"{what}: red={red!r}, and where is it to be written?", hint="redval=reg.scalar(b32)")
+    words = _LOAD.words(
+        ptx_type(dtype, what),
+        shape=shape,
+        layout=repeats,
+        pack_16b=pack,
+        op=red,
+        red=red is not None,
+        abs=abs_,
+        nan=nan,
+    )
+    reduced = () if redval is None else (redval,)
+    place = place_in_tensor_memory(what, "taddr", taddr)
+    active(what).emit(words, (registers, *reduced, place, *(() if offset is None else (offset,))), pred)
+    return cast("list[Reg]", registers)
+
+
+@emits("tcgen05.st", src_regs="r", count="layout", unpack="unpack_16b")
+def st(
+    taddr: object,
+    src_regs: Fragment,
+    *,
+    shape: str = "16x128b",
+    count: int | str | None = None,
+    dtype: PtxType | str = b32,
+    unpack: bool = False,
+    offset: int | None = None,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.st.sync.aligned.shape.xCOUNT{.unpack::16b}.b32 [taddr]{, offset}, {src…};`.
+
+    A whole warp stores to the 32 lanes that are its own; shapes and registers are those of `ld`. With `unpack`, each
+    register's two halves go to neighbouring columns. What is stored is there behind `wait_st`.
+    """
+    what = "ptx.tcgen05.st"
+    _check_split(what, shape, offset)
+    registers = _registers(what, "src_regs", src_regs)
+    repeats = _repeats(what, shape, count, registers, taddr)
+    words = _STORE.words(ptx_type(dtype, what), shape=shape, layout=repeats, unpack_16b=unpack)
+    place = place_in_tensor_memory(what, "taddr", taddr)
+    active(what).emit(words, (place, *(() if offset is None else (offset,)), registers), pred)
+
+
+def _check_split(what: str, shape: str, offset: object) -> None:
+    if shape not in SHAPES:
+        raise OperandError(f"{what}: shape={shape!r}", hint=f"one of {', '.join(SHAPES)}")
+    if shape == SPLIT and offset is None:
+        raise OperandError(f"{what}: {shape} is two accesses, and how far apart?", hint="offset= in columns")
+    if shape != SPLIT and offset is not None:
+        raise OperandError(
+            f"{what}: offset={offset!r} of {shape}", hint=f"{SPLIT} has one; taddr itself may be t[…, c:]"
+        )
+
+
+def _registers(what: str, name: str, value: object) -> list[object]:
+    """Return the registers of a vector."""
+    if isinstance(value, tree.Vector):
+        return list(value.elements)
+    if isinstance(value, Reg):
+        return [value]
+    if isinstance(value, RegArray):
+        return list(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(cast("Sequence[object]", value))
+    raise OperandError(f"{what}: {name} is a list of 32-bit registers, not {value!r}", hint="reg.array(b32, count)")
+
+
+def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
+    """Return new registers for a load, as many as is said."""
+    columns = taddr.columns if isinstance(taddr, TensorMemory) else None
+    per, _, width = SHAPES[shape]
+    repeats = _number(count) if count is not None else columns // width if columns else None
+    if repeats is None:
+        raise OperandError(f"{what}: how many registers?", hint="count=, or a part t[…] of tensor memory")
+    return list(active(what).array(b32, repeats * per))
+
+
+def _number(count: object) -> int | None:
+    return (
+        as_count(count.removeprefix("x") and int(count.removeprefix("x")))
+        if isinstance(count, str)
+        else as_count(count)
+    )
+
+
+def _repeats(what: str, shape: str, count: object, registers: Sequence[object], taddr: object) -> str:
+    """Return `x4` for the repetitions that registers mean; raise OperandError for what does not fit together."""
+    per, lanes, width = SHAPES[shape]
+    known = [times for times in _COUNTS if times * per <= _COUNTS[-1]]
+    repeats, rest = divmod(len(registers), per)
+    said = repeats if count is None else _number(count)
+    if said not in known or said != repeats or rest:
+        told = f"{len(registers)} registers" + ("" if count is None else f" with count={count!r}")
+        choices = ", ".join(str(times * per) for times in known)
+        raise OperandError(
+            f"{what}: {told} of {shape}", hint=f"it takes {choices} registers: {per} for each repetition"
+        )
+    if isinstance(taddr, TensorMemory):
+        if taddr.columns < repeats * width and shape != SPLIT:
+            raise OperandError(
+                f"{what}: {shape} x{repeats} has {repeats * width} columns, and {taddr!r} has {taddr.columns}",
+                hint="take more columns, or fewer registers",
+            )
+        if taddr.first_lane % lanes or taddr.lanes < lanes:
+            raise OperandError(
+                f"{what}: {shape} begins at a multiple of {lanes} lanes, and takes them all; not {taddr!r}",
+                hint="t.quarter(warp) has the lanes of a warp",
+            )
+    return f"x{repeats}"

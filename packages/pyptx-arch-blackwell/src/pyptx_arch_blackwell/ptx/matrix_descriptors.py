@@ -1,0 +1,233 @@
+"""Descriptors of matrices in shared memory for tcgen05: made of tiles, of addresses, or by hand.
+
+Manual: "Shared memory descriptor", "Major-ness supported by Strides". `pyptx_arch_blackwell.descriptors` has the bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_arch_blackwell.descriptors import DescriptorError, InstructionDescriptor, SharedDescriptor
+from pyptx_arch_blackwell.ptx.operands import descriptor_register, refused
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions import matrix_descriptors as shared_matrices
+from pyptx_dsl.instructions.matrix_descriptors import check_start, emit_descriptor, emit_steps, tile_of
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import u32, u64
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.shared_memory.tiles import SharedTile
+
+__all__ = [
+    "MASKED_B128",
+    "advance",
+    "descriptor",
+    "make_descriptor",
+    "make_instr_desc_f16bf16_f32",
+    "masked_descriptor",
+    "matrix_operand",
+    "shared_descriptor",
+]
+
+MASKED_B128: Final = 0x4000404000010000
+"""A descriptor but for its address: 128-byte swizzle, 1024 bytes from 8 rows to the next 8."""
+_ADDRESS_MASK = 0x3FFF0
+_SWIZZLES = {"NONE": (0, 16), "32B": (32, 16), "64B": (64, 16), "128B": (128, 16), "128B_BASE32B": (128, 32)}
+_UNIT = 16
+
+
+def shared_descriptor(tile: SharedTile) -> SharedDescriptor:
+    """Return what a descriptor says of a tile, but for where it lies."""
+    swizzle = 0 if tile.swizzle is None else tile.panel_width
+    return SharedDescriptor(leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=swizzle)
+
+
+def matrix_operand(what: str, name: str, value: object, byte_offset: int = 0) -> object:
+    """Return the descriptor that an instruction takes: a register, or that of a tile, computed here."""
+    if isinstance(value, SharedAlloc | SharedSlice):
+        return _of_tile(f"{what}: {name}", value, byte_offset)
+    register = descriptor_register(what, name, value)
+    if not byte_offset:
+        return register
+    if not isinstance(register, Reg):
+        raise OperandError(f"{what}: {name}_k_offset={byte_offset} of {value!r}", hint="pass a tile, or its descriptor")
+    return shared_matrices.advance(what, register, byte_offset)
+
+
+def _of_tile(what: str, value: SharedAlloc | SharedSlice, byte_offset: int) -> Reg:
+    tile = tile_of(value)
+    if tile is None:
+        raise OperandError(
+            f"{what}: {value!r} does not say how its matrix lies",
+            hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.tcgen05.make_descriptor",
+        )
+    if isinstance(value, SharedSlice):
+        check_start(what, value, tile)
+    return emit_descriptor(what, value, shared_descriptor(tile).bits, byte_offset)
+
+
+def descriptor(
+    tile: object,
+    *,
+    mn: int = 0,
+    k: int = 0,
+    byte_offset: int = 0,
+    stride_bytes: int | None = None,
+    leading_bytes: int = 16,
+    swizzle: str | None = "128B",
+    version: int = 1,
+    base_offset: int = 0,
+    lbo_mode: int = 0,
+) -> Reg:
+    """Return the descriptor of a tile of `smem.tile`, or a stage of one, for a product that begins at (mn, k).
+
+    Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
+    offset. The tile says strides and swizzle. Raise SpecError, with a picture, for a place at which no product can
+    begin.
+
+    Of an address (a u32 register, a shared variable), say them: `stride_bytes` from 8 rows to the next 8 (MN-major: 8
+    of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms of 32 bytes;
+    `lbo_mode=1` makes `leading_bytes` an address.
+    """
+    what = "ptx.tcgen05.descriptor"
+    layout = tile_of(tile)
+    if layout is not None:
+        if stride_bytes is not None:
+            raise OperandError(f"{what}: stride_bytes of {layout!r}", hint=f"the tile says it\n{layout.picture()}")
+        assert isinstance(tile, SharedAlloc | SharedSlice)  # noqa: S101 - what has a tile
+        return _of_tile(what, tile, layout.offset(mn=mn, k=k) + byte_offset)
+    if stride_bytes is None or mn or k:
+        hint = "pass a tile of smem.tile(SharedTile(…)), or stride_bytes= (and byte_offset=) of an address"
+        raise OperandError(f"{what}: {tile!r} does not say how its matrix lies", hint=hint)
+    if version != 1:
+        raise OperandError(f"{what}: version={version!r}", hint="descriptors of tcgen05 have version 1")
+    return make_descriptor(
+        tile,
+        leading_byte_offset=leading_bytes,
+        stride_byte_offset=stride_bytes,
+        swizzle=swizzle,
+        base_offset=base_offset,
+        addr_byte_offset=byte_offset,
+        absolute_leading=bool(lbo_mode),
+    )
+
+
+def make_descriptor(
+    smem_base: object,
+    *,
+    leading_byte_offset: int,
+    stride_byte_offset: int,
+    swizzle: str | int | None = None,
+    base_offset: int = 0,
+    addr_byte_offset: int = 0,
+    absolute_leading: bool = False,
+) -> Reg:
+    """Return a descriptor of these fields, in bytes, for what lies at `smem_base + addr_byte_offset`.
+
+    Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
+    offset. `swizzle` is 0, 32, 64 or 128 bytes, None, "32B", "64B", "128B", or "128B_BASE32B". Raise OperandError for a
+    number that its field cannot hold.
+    """
+    what = "ptx.tcgen05.make_descriptor"
+    name = "NONE" if swizzle in (None, 0, "NONE") else f"{swizzle}B" if isinstance(swizzle, int) else str(swizzle)
+    if name not in _SWIZZLES:
+        raise OperandError(f"{what}: swizzle={swizzle!r}", hint=f"one of {', '.join(_SWIZZLES)}")
+    width, atom = _SWIZZLES[name]
+    try:
+        fields = SharedDescriptor(
+            leading=leading_byte_offset,
+            stride=stride_byte_offset,
+            swizzle=width,
+            atom=atom,
+            base_offset=base_offset,
+            absolute_leading=absolute_leading,
+        )
+    except DescriptorError as error:
+        refused(what, error)
+    return emit_descriptor(what, smem_base, fields.bits, addr_byte_offset)
+
+
+def advance(descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
+    """Return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`), by three instructions.
+
+    `mov.b64` takes it apart, `add.u32` advances its lower half, where the address is, and `mov.b64` puts it together.
+    With `times` (a u32 register, such as the number of a stage) it is so many times as far, by `mad.lo.u32`.
+    """
+    return shared_matrices.advance("ptx.tcgen05.advance", descriptor, byte_offset, times)
+
+
+def masked_descriptor(
+    smem_addr: Reg,
+    byte_offset: Reg | int = 0,
+    *,
+    mask: Reg | int = _ADDRESS_MASK,
+    const_bits: int = MASKED_B128,
+    steps: str | None = None,
+    temps: Sequence[Reg] | None = None,
+) -> Reg:
+    """Return a descriptor by hand: `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
+
+    Four instructions (`and`, `shr`, `cvt`, `or`), and one `add` in front for an offset. `steps` are the opcodes of
+    others that compilers have for the same, in their order: `"add.s64 and.b64 shr.u64 or.b64"`. Each writes one of
+    `temps`, the last one the descriptor, or a new register.
+    """
+    trace = active("ptx.tcgen05.masked_descriptor")
+    if steps is not None:
+        return emit_steps(trace, smem_addr, steps, (byte_offset, mask, const_bits), temps)
+    if temps is not None:
+        raise OperandError("whose registers are temps=?", hint='say steps= too: "add.s64 and.b64 shr.u64 or.b64"')
+    start = smem_addr if as_integer(byte_offset) == 0 else smem_addr + byte_offset
+    field, result = trace.fresh(u32), trace.fresh(u64)
+    trace.emit(("and", "b32"), (field, start, mask))
+    trace.emit(("shr", "u32"), (field, field, 4))
+    trace.emit(("cvt", "u64", "u32"), (result, field))
+    trace.emit(("or", "b64"), (result, result, const_bits))
+    return result
+
+
+def make_instr_desc_f16bf16_f32(
+    *,
+    m: int = 128,
+    n: int = 256,
+    ab_dtype: str = "bf16",
+    a_major: str = "K",
+    b_major: str = "K",
+    scale_a: int = 1,
+    scale_b: int = 1,
+    saturate: bool = False,
+    sparse: bool = False,
+    max_shift: int = 0,
+) -> int:
+    """Return the bits of an instruction descriptor for f32 += f16, bf16 or tf32 products; nothing is emitted.
+
+    `InstructionDescriptor` makes those of all kinds. `scale_a=-1` and `scale_b=-1` negate; `max_shift` is 0, 1, 2 or 3
+    for no shift, 8, 16 or 32 columns. Raise OperandError for what there is not.
+    """
+    what = "ptx.tcgen05.make_instr_desc_f16bf16_f32"
+    if scale_a not in (1, -1) or scale_b not in (1, -1):
+        raise OperandError(f"{what}: scale_a={scale_a!r}, scale_b={scale_b!r}", hint="1, or -1 to negate")
+    if max_shift not in (0, 1, 2, 3):
+        raise OperandError(f"{what}: max_shift={max_shift!r}", hint="0, 1, 2 or 3: none, 8, 16 or 32 columns")
+    try:
+        return InstructionDescriptor(
+            "tf32" if ab_dtype == "tf32" else "f16",
+            d="f32",
+            a=ab_dtype,
+            b=ab_dtype,
+            m=m,
+            n=n,
+            a_major=a_major,
+            b_major=b_major,
+            negate_a=scale_a == -1,
+            negate_b=scale_b == -1,
+            saturate=saturate,
+            sparse=sparse,
+            max_shift=(0, 8, 16, 32)[max_shift],
+        ).bits
+    except DescriptorError as error:
+        refused(what, error)

@@ -1,0 +1,310 @@
+"""`ptx.tcgen05.mma` and its kin: products of matrices into tensor memory, issued by one thread.
+
+Manual: "TensorCore 5th Generation Matrix Multiply and accumulate Operations" (sm_100a, sm_103a, sm_110a).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.ptx.issue import Extras, accumulation, in_brackets, issue, request, shift_of_sums
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.emission import emits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.registers.register import NegPred, Reg
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["Mma", "mma", "mma_sp", "mma_ws", "mma_ws_sp"]
+
+
+class Mma:
+    """Products of one block, or of a pair of blocks; each call emits one instruction unless it says otherwise."""
+
+    def __repr__(self) -> str:
+        return "ptx.tcgen05.mma"
+
+    @emits(
+        "tcgen05.mma",
+        accumulate="p",
+        disable_output_lanes="lanes",
+        scale_input_d="scale",
+        scale_vec="size",
+        lut="meta",
+    )
+    def __call__(
+        self,
+        d: object,
+        a: object,
+        b: object,
+        idesc: object | None = None,
+        *,
+        kind: str | None = None,
+        cta_group: int | str = 1,
+        accumulate: Reg | NegPred | bool | int | object = True,
+        shape: Sequence[int] | None = None,
+        dtype_d: PtxType | None = None,
+        dtype_a: PtxType | None = None,
+        dtype_b: PtxType | None = None,
+        dtype_scale: PtxType | None = None,
+        trans_a: int | None = None,
+        trans_b: int | None = None,
+        a_k_offset: int = 0,
+        b_k_offset: int = 0,
+        scale_a: object | None = None,
+        scale_b: object | None = None,
+        scale_vec: str | None = None,
+        block: int | None = None,
+        disable_output_lanes: object | None = None,
+        scale_input_d: int | None = None,
+        ashift: bool = False,
+        collector_a: str | None = None,
+        collector_b: str | None = None,
+        lut: object | None = None,
+        enable_input_d: object | None = None,
+        scale_d: object | None = None,
+        pred_operand: object | None = None,
+        scale_c: int | None = None,
+        a_is_tmem: bool = False,
+        sparse: bool = False,
+        sparse_metadata: object | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `tcgen05.mma.cta_group::N.kind::KIND{…} [d], a, b, idesc{, {lanes}}{, [scale_a], [scale_b]}, p{, n};`.
+
+        d = a·b + d, or a·b with `accumulate=False`, asynchronously, by one thread; `commit` tells when it is done.
+
+        | kind | d += a x b | K |
+        |---|---|---|
+        | f16 | f16 or f32 += f16 x f16; f32 += f16, bf16 x f16, bf16 | 16 |
+        | tf32 | f32 += tf32 x tf32 | 8 |
+        | f8f6f4 | f16 or f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same | 32 |
+        | i8 (sm_100a, sm_110a) | s32 += s8, u8 x s8, u8 | 32 |
+        | mxf8f6f4 | f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same, scales ue8m0 of 32 values | 32 |
+        | mxf4 | f32 += e2m1 x e2m1, scales ue8m0 of 32 values | 64, 96 on sm_103a |
+        | mxf4nvf4 | the same, or scales ue4m3 or ue8m0 of 16 values | 64, 96 on sm_103a |
+
+        M is 64 or 128, with `cta_group=2` 128 or 256 (kinds with scales: 128; 128 or 256), N a multiple of 8, of a pair
+        of 16, up to 256 (i8: 16 above 32; 32).
+
+        `d` is a place in tensor memory: `t[…]` of `ptx.tmem.alloc`, the register that an allocation's address was
+        loaded into, or `ptx.addr(register, offset)`. `a` is a matrix in shared memory, or such a place (`t[…]`,
+        `ptx.addr`); `b` is one in shared memory: a descriptor in a u64 register, or a tile of `smem.tile` (or a stage
+        of one), whose descriptor is then computed in front by three instructions, one more for a static address.
+        `a_k_offset` and `b_k_offset` are bytes from its start (`SharedTile.offset`). With `cta_group=2`, each block of
+        the pair holds half of a's rows and half of b's columns.
+
+        `idesc` is a 32-bit register, a number, or an `InstructionDescriptor`; or left out, and said by `shape` (M, N)
+        or (M, N, K), `dtype_d`, `dtype_a`, `dtype_b`, and `trans_a`, `trans_b` (1 for MN-major; a tile says it).
+        `accumulate` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0.
+
+        `scale_a` and `scale_b` are places in tensor memory; `scale_vec` ("1X", "2X", "4X") or `block` (16, 32) say how
+        many values share one. `disable_output_lanes` are four 32-bit registers, of a pair eight: the lanes of d whose
+        bits are set stay. `scale_input_d=n` divides d by 2^n first (kinds f16, tf32; sm_100a). `ashift` moves the rows
+        of a down by one (a in tensor memory). `collector_a` is "fill", "use", "lastuse" or "discard": whether a stays
+        in its buffer.
+        `collector_b` and `lut`, a table by which b is decompressed, are of PTX 9.4 (sm_107).
+
+        Of older names, `enable_input_d` and `scale_d` are `accumulate`, `pred_operand` the predicate itself (it
+        outweighs `enable_input_d`), `scale_c` is `scale_input_d`, `a_is_tmem` says that the register `a` is an address
+        in tensor memory, and `sparse` with `sparse_metadata` call `mma_sp`.
+
+        Raise OperandError for kinds, shapes, types and options that there are not, or that contradict each other.
+        """
+        what = "ptx.tcgen05.mma"
+        older = (("pred_operand", pred_operand),) if pred_operand is not None else (("enable_input_d", enable_input_d),)
+        asked = request(
+            ws=False,
+            sparse=sparse,
+            kind=kind,
+            cta_group=cta_group,
+            scaled=scale_a is not None or scale_b is not None,
+            shape=shape,
+            types=(dtype_d, dtype_a, dtype_b, dtype_scale),
+            turns=(trans_a, trans_b),
+        )
+        if sparse_metadata is not None and not sparse:
+            raise OperandError(f"{what}: sparse_metadata of a dense product", hint="call ptx.tcgen05.mma_sp")
+        extras = Extras(
+            offsets=(a_k_offset, b_k_offset),
+            metadata=sparse_metadata,
+            lut=lut,
+            scales=(scale_a, scale_b),
+            scale_vec=scale_vec,
+            block=block,
+            lanes=disable_output_lanes,
+            shift=shift_of_sums(what, scale_input_d, scale_c),
+            ashift=ashift,
+            collector_a=collector_a,
+            collector_b=collector_b,
+            pred=pred,
+        )
+        factors = (d, in_brackets(a, place=a_is_tmem), b)
+        issue(asked, factors, idesc, accumulation(what, accumulate, *older, ("scale_d", scale_d)), extras)
+
+    def async_2sm(self, d: object, a: object, b: object, idesc: object | None = None, **options: object) -> None:
+        """Emit `tcgen05.mma.cta_group::2…`: `mma` with `cta_group=2`, one product of a pair of blocks.
+
+        One thread of one block of the pair issues it, and reads matrices and writes sums of both; all options are
+        `mma`'s.
+        """
+        self(d, a, b, idesc, cta_group=2, **options)  # type: ignore[arg-type]  # keywords of __call__, checked there
+
+
+mma = Mma()
+
+
+@emits(
+    "tcgen05.mma.sp",
+    accumulate="p",
+    metadata="meta",
+    disable_output_lanes="lanes",
+    scale_input_d="scale",
+    scale_vec="size",
+)
+def mma_sp(
+    d: object,
+    a: object,
+    b: object,
+    metadata: object,
+    idesc: object | None = None,
+    *,
+    kind: str | None = None,
+    cta_group: int | str = 1,
+    accumulate: Reg | NegPred | bool | int | object = True,
+    shape: Sequence[int] | None = None,
+    dtype_d: PtxType | None = None,
+    dtype_a: PtxType | None = None,
+    dtype_b: PtxType | None = None,
+    dtype_scale: PtxType | None = None,
+    trans_a: int | None = None,
+    trans_b: int | None = None,
+    a_k_offset: int = 0,
+    b_k_offset: int = 0,
+    scale_a: object | None = None,
+    scale_b: object | None = None,
+    scale_vec: str | None = None,
+    block: int | None = None,
+    disable_output_lanes: object | None = None,
+    scale_input_d: int | None = None,
+    ashift: bool = False,
+    collector_a: str | None = None,
+    collector_b: str | None = None,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.mma.sp.cta_group::N.kind::KIND{…} [d], a, b, [metadata], idesc{, …}, p{, n};`.
+
+    `mma` with half of a's elements left out: of two (tf32), of four (two of them), or of eight, in pairs (4-bit kinds).
+    `a` has the K / 2 elements that are stored, and K is twice that of `mma`; `metadata`, a place in tensor memory, says
+    which they are. Kinds with scales have M = 128, and M = 256 with `cta_group=2`; those of 4 bits are of sm_100a,
+    sm_103a and sm_110a alone. A selector is in the `InstructionDescriptor`.
+    """
+    asked = request(
+        ws=False,
+        sparse=True,
+        kind=kind,
+        cta_group=cta_group,
+        scaled=scale_a is not None or scale_b is not None,
+        shape=shape,
+        types=(dtype_d, dtype_a, dtype_b, dtype_scale),
+        turns=(trans_a, trans_b),
+    )
+    extras = Extras(
+        offsets=(a_k_offset, b_k_offset),
+        metadata=metadata,
+        scales=(scale_a, scale_b),
+        scale_vec=scale_vec,
+        block=block,
+        lanes=disable_output_lanes,
+        shift=scale_input_d,
+        ashift=ashift,
+        collector_a=collector_a,
+        collector_b=collector_b,
+        pred=pred,
+    )
+    issue(asked, (d, a, b), idesc, accumulate, extras)
+
+
+@emits("tcgen05.mma.ws", accumulate="p", zero_columns="zeros")
+def mma_ws(
+    d: object,
+    a: object,
+    b: object,
+    idesc: object | None = None,
+    *,
+    kind: str | None = None,
+    accumulate: Reg | NegPred | bool | int | object = True,
+    shape: Sequence[int] | None = None,
+    dtype_d: PtxType | None = None,
+    dtype_a: PtxType | None = None,
+    dtype_b: PtxType | None = None,
+    trans_a: int | None = None,
+    trans_b: int | None = None,
+    a_k_offset: int = 0,
+    b_k_offset: int = 0,
+    zero_columns: object | None = None,
+    collector: str | None = None,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.mma.ws.cta_group::1.kind::KIND{.collector::bN::op} [d], a, b, idesc, p{, zero_columns};`.
+
+    `mma` that keeps b in one of four buffers (weight stationary): `collector` is "b0::fill", "b3::lastuse", and so on,
+    with fill, use, lastuse and discard. Kinds f16, tf32, f8f6f4 and i8; M is 32, 64 or 128, N 64, 128 or 256.
+    `zero_columns` is a `ZeroColumnMask`, or a u64 register with its bits: the columns of b that count as zero.
+    """
+    asked = request(
+        ws=True,
+        sparse=False,
+        kind=kind,
+        shape=shape,
+        types=(dtype_d, dtype_a, dtype_b, None),
+        turns=(trans_a, trans_b),
+    )
+    extras = Extras(offsets=(a_k_offset, b_k_offset), zero_columns=zero_columns, collector=collector, pred=pred)
+    issue(asked, (d, a, b), idesc, accumulate, extras)
+
+
+@emits("tcgen05.mma.ws.sp", accumulate="p", metadata="meta", zero_columns="zeros")
+def mma_ws_sp(
+    d: object,
+    a: object,
+    b: object,
+    metadata: object,
+    idesc: object | None = None,
+    *,
+    kind: str | None = None,
+    accumulate: Reg | NegPred | bool | int | object = True,
+    shape: Sequence[int] | None = None,
+    dtype_d: PtxType | None = None,
+    dtype_a: PtxType | None = None,
+    dtype_b: PtxType | None = None,
+    trans_a: int | None = None,
+    trans_b: int | None = None,
+    a_k_offset: int = 0,
+    b_k_offset: int = 0,
+    zero_columns: object | None = None,
+    collector: str | None = None,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.mma.ws.sp.cta_group::1.kind::KIND{.collector::bN::op} [d], a, b, [metadata], idesc, p{, zeros};`.
+
+    `mma_ws` with a sparse a, as `mma_sp` has it. M is 32, 64 or 128, N 64 or 128.
+    """
+    asked = request(
+        ws=True,
+        sparse=True,
+        kind=kind,
+        shape=shape,
+        types=(dtype_d, dtype_a, dtype_b, None),
+        turns=(trans_a, trans_b),
+    )
+    extras = Extras(
+        offsets=(a_k_offset, b_k_offset),
+        metadata=metadata,
+        zero_columns=zero_columns,
+        collector=collector,
+        pred=pred,
+    )
+    issue(asked, (d, a, b), idesc, accumulate, extras)

@@ -1,0 +1,92 @@
+"""What tcgen05 takes: places in tensor memory, descriptors, switches; each is checked before it is emitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import NegPred, Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import pred as predicate
+from pyptx_dsl.types import u32, u64
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_ir.errors import PyptxError
+
+__all__ = ["cta_group_word", "descriptor_register", "is_place", "place_in_tensor_memory", "refused", "switch"]
+
+_GROUPS = {1: "1", 2: "2", "1": "1", "2": "2"}
+
+
+def refused(what: str, error: PyptxError) -> NoReturn:
+    """Raise what a table says of a call as an error of the call, at the user's line."""
+    raise OperandError(f"{what}: {error.message}", hint=error.hint) from None
+
+
+def cta_group_word(what: str, value: object) -> str:
+    """Return what stands behind `.cta_group::`."""
+    found = _GROUPS.get(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if found is None:
+        raise OperandError(f"{what}: cta_group={value!r}", hint="1 for one block, 2 for a pair of a cluster")
+    return found
+
+
+def is_place(value: object) -> bool:
+    """Tell whether a value is a place in tensor memory, and no register: `t[…]`, `ptx.addr(…)`."""
+    return isinstance(value, AddressOperand | tree.Address) or hasattr(value, "tensor_memory_address")
+
+
+def place_in_tensor_memory(what: str, name: str, value: object) -> object:
+    """Return the operand `[taddr]`; raise OperandError for what is no place in tensor memory."""
+    address = getattr(value, "tensor_memory_address", None)
+    if address is not None:
+        return address()
+    if as_integer(value) is not None or value is None or isinstance(value, float | list | tuple):
+        raise OperandError(
+            f"{what}: {name}={value!r} is no place in tensor memory",
+            hint="pass what tcgen05.alloc has written (smem.load), or a part t[…] of ptx.tmem.alloc",
+        )
+    if isinstance(value, Reg) and (not value.dtype.is_integer or value.dtype.bits != u32.bits):
+        raise RegisterTypeError(
+            f"{what}: {name} is a place in tensor memory, and {value.raw_name} is a {value.dtype} register",
+            hint="such addresses have 32 bits: lane << 16 | column",
+        )
+    return AddressOperand(value) if isinstance(value, Reg) else as_address(value)
+
+
+def descriptor_register(what: str, name: str, value: object) -> object:
+    """Return a descriptor in a 64-bit register; raise an error for another register."""
+    if isinstance(value, Reg) and (not value.dtype.is_integer or value.dtype.bits != u64.bits):
+        hint = "make one: ptx.tcgen05.descriptor(tile)"
+        if name == "a" and value.dtype.bits == u32.bits:
+            hint += "; an address in tensor memory is ptx.addr(register)"
+        raise RegisterTypeError(
+            f"{what}: {name} is a descriptor in a u64 register, and {value.raw_name} is a {value.dtype} one", hint=hint
+        )
+    if isinstance(value, float | list | tuple) or value is None:
+        raise OperandError(f"{what}: {name}={value!r} is no descriptor", hint="make one: ptx.tcgen05.descriptor(tile)")
+    return value
+
+
+def switch(what: str, name: str, value: object) -> object:
+    """Return a predicate operand: a constant, a predicate, or by one `setp` that a 32-bit register is not zero."""
+    if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
+        return value
+    if isinstance(value, Reg):
+        if not value.dtype.is_integer or value.dtype.bits != u32.bits:
+            raise RegisterTypeError(
+                f"{what}: {name} is a predicate or a 32-bit integer, and {value.raw_name} is a {value.dtype} register"
+            )
+        chosen = active(what).fresh(predicate)
+        active(what).emit(("setp", "ne", "s32" if value.dtype.kind == "signed" else "u32"), (chosen, value, 0))
+        return chosen
+    if isinstance(value, str | tree.Register | tree.Symbol | tree.Negated):
+        return value
+    number = as_integer(value)
+    if number not in {0, 1}:
+        raise OperandError(f"{what}: {name}={value!r}", hint="True, False, a predicate, or a 32-bit register")
+    return tree.Immediate(str(number))

@@ -1,0 +1,249 @@
+"""One product as a call asks for it: its kind, its instruction descriptor, its factors, held against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.descriptors import KINDS, SCALED_KINDS, DescriptorError, InstructionDescriptor
+from pyptx_arch_blackwell.products import (
+    SCALE_SIZES,
+    ProductError,
+    check,
+    check_scales,
+    check_swizzle,
+    container_bits,
+    find,
+    kind_of,
+)
+from pyptx_arch_blackwell.ptx.matrix_descriptors import matrix_operand, shared_descriptor
+from pyptx_arch_blackwell.ptx.operands import is_place, place_in_tensor_memory, refused
+from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.instructions.instruction_forms import ptx_type
+from pyptx_dsl.instructions.matrix_descriptors import tile_of
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import u32
+from pyptx_ir.isa.targets import includes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_arch_blackwell.products import Product
+    from pyptx_dsl.shared_memory.tiles import SharedTile
+
+__all__ = ["Request", "scale_size"]
+
+_USUAL = "f16"
+_DEEP, _DEEP_TARGET = 96, "sm_103a"
+_WORD_BITS = 32
+
+
+def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | None:
+    """Return what stands behind `.block_scale`; raise OperandError for what there is not."""
+    if scale_vec is not None and block is not None:
+        raise OperandError(f"{what}: scale_vec={scale_vec!r} and block={block!r} say the same", hint="leave one out")
+    said = f"block{block}" if block is not None else scale_vec
+    if said is None:
+        if kind == "mxf4nvf4":
+            raise OperandError(
+                f"{what}: how many values of kind::{kind} share a scale?", hint='block=16, or scale_vec="4X"'
+            )
+        return None
+    known = SCALE_SIZES.get(kind, ())
+    for word in (str(said), f"scale_vec::{said}"):
+        if word in known:
+            return word
+    short = ", ".join(word.removeprefix("scale_vec::") for word in known)
+    raise OperandError(f"{what}: kind::{kind} has no {said!r}", hint=f"it has {short}" if known else "it has no scales")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a call says of a product beside its operands; `types` are those of d, a, b and the scales, where said."""
+
+    what: str
+    kind: str | None
+    cta_group: int
+    ws: bool
+    sparse: bool
+    scaled: bool
+    shape: Sequence[int] | None
+    types: tuple[object, object, object, object]
+    turns: tuple[object, object]
+
+    def described(self, idesc: object, a: object, b: object) -> tuple[str, object, InstructionDescriptor | None]:
+        """Return the kind, the operand `idesc`, and what it says if that is known."""
+        if isinstance(idesc, InstructionDescriptor):
+            self._refuse_said_twice(idesc)
+            return self._checked(idesc)
+        if idesc is None:
+            return self._checked(self._built(a, b))
+        kind = self._kind_of_register()
+        number = as_integer(idesc)
+        if number is not None and kind in KINDS:
+            return self._checked(self._decoded(kind, number))
+        if isinstance(idesc, Reg) and (not idesc.dtype.is_integer or idesc.dtype.bits != u32.bits):
+            raise RegisterTypeError(
+                f"{self.what}: idesc is a 32-bit register, and {idesc.raw_name} is a {idesc.dtype} one",
+                hint="or an InstructionDescriptor, or nothing: shape= and dtype_d=, dtype_a=, dtype_b= say it, too",
+            )
+        self._refuse_said_twice(idesc)
+        return kind, idesc, None
+
+    def _kind_of_register(self) -> str:
+        if self.kind is not None:
+            return self.kind
+        if self.scaled:
+            known = ", ".join(SCALED_KINDS)
+            raise OperandError(f"{self.what}: a product with scales is of which kind?", hint=f"kind= one of {known}")
+        return _USUAL
+
+    def _refuse_said_twice(self, idesc: object) -> None:
+        if self.shape is not None or any(each is not None for each in (*self.types, *self.turns)):
+            raise OperandError(
+                f"{self.what}: shape, types and transpositions are in idesc={idesc!r}", hint="say them once"
+            )
+
+    def _decoded(self, kind: str, number: int) -> InstructionDescriptor:
+        try:
+            return InstructionDescriptor.decode(kind, number)
+        except DescriptorError as error:
+            refused(f"{self.what}: idesc of kind::{kind}", error)
+
+    def _built(self, a: object, b: object) -> InstructionDescriptor:
+        """Return the descriptor of the shape and types that are given; tiles say which factor is MN-major."""
+        if self.shape is None or any(each is None for each in self.types[:3]):
+            raise OperandError(
+                f"{self.what}: which product?",
+                hint="idesc=InstructionDescriptor(…), or shape=(M, N, K), dtype_d=, dtype_a=, dtype_b=",
+            )
+        d_type, a_type, b_type = (ptx_type(each, self.what).name for each in self.types[:3])
+        scale = None if self.types[3] is None else ptx_type(self.types[3], self.what).name
+        try:
+            kind = self.kind or kind_of(a_type, b_type, scaled=self.scaled, scale=scale)
+            found = InstructionDescriptor(
+                kind,
+                d=d_type,
+                a=a_type,
+                b=b_type,
+                m=self.shape[0],
+                n=self.shape[1],
+                depth=self.shape[2] if len(self.shape) > 2 else 0,
+                scale=scale,
+                sparse=self.sparse,
+                a_major=self._major("a", a, self.turns[0]),
+                b_major=self._major("b", b, self.turns[1]),
+            )
+        except (DescriptorError, ProductError) as error:
+            refused(self.what, error)
+        return found
+
+    def _major(self, name: str, value: object, turn: object) -> str:
+        tile = tile_of(value)
+        if turn is None:
+            return "K" if tile is None else tile.major
+        if as_integer(turn) not in {0, 1}:
+            raise OperandError(f"{self.what}: trans_{name}={turn!r}: 0 is K-major, 1 is MN-major")
+        return ("K", "MN")[as_integer(turn) or 0]
+
+    def _checked(self, found: InstructionDescriptor) -> tuple[str, object, InstructionDescriptor]:
+        if self.kind is not None and self.kind != found.kind:
+            raise OperandError(
+                f"{self.what}: kind={self.kind!r}, and idesc is of kind::{found.kind}", hint="leave kind out"
+            )
+        if found.sparse != self.sparse:
+            name = f"mma{'_ws' if self.ws else ''}"
+            call = f"ptx.tcgen05.{name}_sp" if found.sparse else f"ptx.tcgen05.{name}"
+            raise OperandError(
+                f"{self.what}: idesc is of a {'sparse' if found.sparse else 'dense'} product", hint=f"call {call}"
+            )
+        try:
+            check(found, cta_group=self.cta_group, ws=self.ws)
+        except ProductError as error:
+            refused(self.what, error)
+        if found.depth == _DEEP and not includes(active(self.what).target, _DEEP_TARGET):
+            raise OperandError(
+                f"{self.what}: K = {_DEEP} needs {_DEEP_TARGET}; this kernel targets {active(self.what).target}",
+                hint=f"K = {_DEEP // 3 * 2} is there, too",
+            )
+        return found.kind, tree.Immediate(str(found.bits)), found
+
+    def row(self, kind: str) -> Product | None:
+        """Return the row of the table of products; None for a kind that it has not."""
+        if kind not in KINDS:
+            return None
+        try:
+            return find(kind, cta_group=self.cta_group, ws=self.ws, sparse=self.sparse)
+        except ProductError as error:
+            refused(self.what, error)
+
+    # --- factors --------------------------------------------------------------------------------------
+
+    def factor(
+        self, name: str, value: object, byte_offset: int, kind: str, found: InstructionDescriptor | None
+    ) -> object:
+        """Return the operand of a factor: a place in tensor memory, or a descriptor, computed if it has to be."""
+        if name == "a" and is_place(value):
+            if byte_offset:
+                raise OperandError(f"{self.what}: a_k_offset={byte_offset} of {value!r}", hint="t[:, columns:]")
+            self._check_place(value, kind, found)
+            return place_in_tensor_memory(self.what, name, value)
+        if name == "b" and is_place(value):
+            raise OperandError(
+                f"{self.what}: b lies in shared memory, not in {value!r}", hint="pass a tile or a descriptor"
+            )
+        tile = tile_of(value)
+        if tile is not None and kind in KINDS:
+            self._check_tile(name, tile, kind, found)
+        return matrix_operand(self.what, name, value, byte_offset)
+
+    def _check_place(self, value: object, kind: str, found: InstructionDescriptor | None) -> None:
+        if found is None or not isinstance(value, TensorMemory):
+            return
+        if found.a_major != "K":
+            raise OperandError(f"{self.what}: a in tensor memory is K-major", hint="leave trans_a out")
+        columns = found.depth // (2 if found.sparse else 1) * container_bits(kind) // _WORD_BITS
+        if value.columns < columns:
+            raise OperandError(f"{self.what}: a has {columns} columns, and {value!r} has {value.columns}")
+
+    def _check_tile(self, name: str, tile: SharedTile, kind: str, found: InstructionDescriptor | None) -> None:
+        """Refuse a tile of another element size, of another major than is said, or smaller than what is read of it."""
+        if tile.dtype.bits != container_bits(kind):
+            raise OperandError(
+                f"{self.what}: elements of kind::{kind} lie in {container_bits(kind)} bits, and {tile!r} has "
+                f"{tile.dtype.bits}",
+                hint=f"describe the tile with a type of {container_bits(kind)} bits\n{tile.picture()}",
+            )
+        try:
+            check_swizzle(kind, tile.major, shared_descriptor(tile).swizzle)
+        except ProductError as error:
+            refused(f"{self.what}: {name}", error)
+        if found is None:
+            return
+        major = found.a_major if name == "a" else found.b_major
+        if major != tile.major:
+            raise OperandError(
+                f"{self.what}: {name} is {major}-major, and {tile!r} is not",
+                hint=f"say {name}_major={tile.major!r}, or leave trans_{name} out\n{tile.picture()}",
+            )
+        extent = (found.m if name == "a" else found.n) // self.cta_group
+        depth = found.depth // (2 if name == "a" and found.sparse else 1)
+        if tile.mn < extent or tile.k < depth:
+            raise OperandError(
+                f"{self.what}: {name} reads {extent} x {depth}, and {tile!r} has {tile.mn} x {tile.k}",
+                hint=f"a block holds {extent} of {'M' if name == 'a' else 'N'}, and a product takes {depth} of K"
+                f"\n{tile.picture()}",
+            )
+
+    def check_scales(self, found: InstructionDescriptor | None, size: str | None) -> None:
+        """Refuse scales that the descriptor contradicts."""
+        if found is None:
+            return
+        try:
+            check_scales(found, size)
+        except ProductError as error:
+            refused(self.what, error)

@@ -1,0 +1,104 @@
+"""`ptx.tcgen05.commit`, its fences and its waits: when asynchronous work on tensor memory is done, and for whom.
+
+Manual: "TensorCore 5th Generation Async Synchronization Operations", "… Specialized Synchronization Operations",
+"tcgen05.wait", "Memory Consistency Model for 5th generation of TensorCore operations".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.ptx.operands import cta_group_word
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = ["commit", "fence_after_thread_sync", "fence_before_thread_sync", "wait_ld", "wait_st"]
+
+_COMMIT = InstructionForms("ptx.tcgen05.commit", "tcgen05.commit")
+_SPACES = {"cluster": "shared::cluster", "shared::cluster": "shared::cluster", "generic": None, None: None}
+_MASK_BITS = 16
+
+
+@emits("tcgen05.commit", multicast_mask="mask", reads_of_a="sync_restrict_shared_read_mma_a")
+def commit(
+    mbar: object,
+    *,
+    cta_group: int | str = 1,
+    multicast: bool | str | None = None,
+    multicast_mask: object | None = None,
+    space: str | None = "cluster",
+    reads_of_a: bool = False,
+    pred: Reg | None = None,
+) -> None:
+    """Emit `tcgen05.commit.cta_group::N.mbarrier::arrive::one{.shared::cluster}{.multicast}.b64 [mbar]{, mask};`.
+
+    One arrival at `mbar` follows when all products, copies and shifts have completed that the thread has issued with
+    the same `cta_group`; it orders them before what waits at the barrier, and needs no `fence_before_thread_sync`.
+    One thread commits: the one that issued the work. `mbar` is a barrier of `smem.mbarrier`, or its shared address
+    (with `space="generic"` a generic one).
+
+    With `multicast_mask`, a u16 register or a number of 16 bits, the barriers in the same place of all blocks of the
+    cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX 9.4). `reads_of_a`
+    waits only until matrices A have been read (PTX 9.4).
+    """
+    what = "ptx.tcgen05.commit"
+    if space not in _SPACES:
+        hint = 'leave space out: a barrier of this block is one of the cluster; a generic address is space="generic"'
+        raise OperandError(f"{what}: space={space!r}", hint=hint)
+    if multicast and multicast_mask is None:
+        raise OperandError(f"{what}: multicast={multicast!r}, and to which blocks?", hint="multicast_mask=0b11")
+    word = None if multicast_mask is None else multicast if isinstance(multicast, str) else "cluster"
+    words = _COMMIT.words(
+        cta_group=cta_group_word(what, cta_group),
+        multicast=word,
+        space=_SPACES[space],
+        sync_restrict_shared_read_mma_a=reads_of_a,
+    )
+    mask = () if multicast_mask is None else (_mask(what, multicast_mask, word),)
+    active(what).emit(words, (as_address(mbar), *mask), pred)
+
+
+def _mask(what: str, value: object, word: str | None) -> object:
+    """Return the mask; raise OperandError for bits that it has not."""
+    number = as_integer(value)
+    bits = 2 * _MASK_BITS if word == "cluster::32b" else _MASK_BITS
+    if number is not None and not 0 < number < 1 << bits:
+        raise OperandError(f"{what}: multicast_mask={value!r}", hint=f"one bit for each of up to {bits} blocks")
+    return value
+
+
+@emits("tcgen05.wait::ld")
+def wait_ld(*, pred: Reg | None = None) -> None:
+    """Emit `tcgen05.wait::ld.sync.aligned;`: a whole warp waits until its loads have brought their registers."""
+    active("ptx.tcgen05.wait_ld").emit(("tcgen05", "wait::ld", "sync", "aligned"), (), pred)
+
+
+@emits("tcgen05.wait::st")
+def wait_st(*, pred: Reg | None = None) -> None:
+    """Emit `tcgen05.wait::st.sync.aligned;`: a whole warp waits until its stores are in tensor memory."""
+    active("ptx.tcgen05.wait_st").emit(("tcgen05", "wait::st", "sync", "aligned"), (), pred)
+
+
+@emits("tcgen05.fence::before_thread_sync")
+def fence_before_thread_sync(*, pred: Reg | None = None) -> None:
+    """Emit `tcgen05.fence::before_thread_sync;`: order the thread's tcgen05 work so far before what it does next.
+
+    It stands in front of a barrier or an arrival by which others are told of that work.
+    """
+    active("ptx.tcgen05.fence_before_thread_sync").emit(("tcgen05", "fence::before_thread_sync"), (), pred)
+
+
+@emits("tcgen05.fence::after_thread_sync")
+def fence_after_thread_sync(*, pred: Reg | None = None) -> None:
+    """Emit `tcgen05.fence::after_thread_sync;`: order the thread's tcgen05 work from here on behind what it has heard.
+
+    It stands behind a barrier or a wait by which the thread was told of others' work.
+    """
+    active("ptx.tcgen05.fence_after_thread_sync").emit(("tcgen05", "fence::after_thread_sync"), (), pred)

@@ -1,0 +1,54 @@
+"""`ptx.tcgen05`: tensor memory and the products of the fifth generation of tensor cores (sm_100a, sm_103a, sm_110a).
+
+Manual: "TensorCore 5th Generation Family Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyptx_arch_blackwell import descriptors
+from pyptx_arch_blackwell.ptx import allocation, copies, loads_and_stores, matrix_descriptors, synchronization
+from pyptx_arch_blackwell.ptx import mma as products
+
+__all__ = ["Tcgen05", "tcgen05"]
+
+
+class Tcgen05:
+    """Instructions of tensor memory; each call emits one instruction unless it says otherwise."""
+
+    BLACKWELL_MASKED_DESC_B128: ClassVar = matrix_descriptors.MASKED_B128
+    """A descriptor but for its address: 128-byte swizzle, 1024 bytes from 8 rows to the next 8."""
+    InstructionDescriptor: ClassVar = descriptors.InstructionDescriptor
+    SharedDescriptor: ClassVar = descriptors.SharedDescriptor
+    ZeroColumnMask: ClassVar = descriptors.ZeroColumnMask
+
+    alloc = staticmethod(allocation.alloc)
+    dealloc = staticmethod(allocation.dealloc)
+    relinquish_alloc_permit = staticmethod(allocation.relinquish_alloc_permit)
+
+    mma: ClassVar = products.mma
+    mma_sp = staticmethod(products.mma_sp)
+    mma_ws = staticmethod(products.mma_ws)
+    mma_ws_sp = staticmethod(products.mma_ws_sp)
+
+    ld = staticmethod(loads_and_stores.ld)
+    st = staticmethod(loads_and_stores.st)
+    wait_ld = staticmethod(synchronization.wait_ld)
+    wait_st = staticmethod(synchronization.wait_st)
+
+    cp = staticmethod(copies.cp)
+    shift = staticmethod(copies.shift)
+
+    commit = staticmethod(synchronization.commit)
+    fence_before_thread_sync = staticmethod(synchronization.fence_before_thread_sync)
+    fence_after_thread_sync = staticmethod(synchronization.fence_after_thread_sync)
+
+    descriptor = staticmethod(matrix_descriptors.descriptor)
+    advance = staticmethod(matrix_descriptors.advance)
+    make_descriptor = staticmethod(matrix_descriptors.make_descriptor)
+    masked_descriptor = staticmethod(matrix_descriptors.masked_descriptor)
+    make_instr_desc_f16bf16_f32 = staticmethod(matrix_descriptors.make_instr_desc_f16bf16_f32)
+
+
+tcgen05 = Tcgen05()

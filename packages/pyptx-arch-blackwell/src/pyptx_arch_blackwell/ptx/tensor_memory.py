@@ -1,0 +1,170 @@
+"""Places in tensor memory: lanes and columns of an allocation, sliced, checked and drawn.
+
+Manual: "Tensor Memory Addressing", "Access restrictions". An address has the lane in its upper and the column in its
+lower 16 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError, RegisterIndexError, RegisterTypeError
+from pyptx_dsl.registers.operands import AddressOperand, as_count
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import b32, u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_ir.syntax.operands import Operand
+
+__all__ = ["COLUMNS", "LANES", "TensorMemory"]
+
+LANES, COLUMNS = 128, 512
+_QUARTER = 32
+_LANE_SHIFT = 16
+_SHOWN_COLUMNS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorMemory:
+    """Lanes and columns of tensor memory: what `mma`, `ld`, `st`, `cp` and `shift` take as a place.
+
+    `t[32:64, 0:128]` are some lanes and columns of it, `t[:, 64:]` all lanes of the columns from 64 on; numbers count
+    from the part's own first lane and column, which is where an instruction begins. `base` is the register with the
+    address of the allocation; lanes and columns of a part are constants that are added to it in the instruction.
+    """
+
+    base: Reg
+    first_lane: int = 0
+    lanes: int = LANES
+    first_column: int = 0
+    columns: int = COLUMNS
+
+    @property
+    def offset(self) -> int:
+        """What is added to the base: lane << 16 | column."""
+        return self.first_lane << _LANE_SHIFT | self.first_column
+
+    def tensor_memory_address(self) -> AddressOperand:
+        """Return the operand `[base+offset]`."""
+        return AddressOperand(self.base, self.offset)
+
+    def __ptx_operand__(self, trace: Trace) -> Operand:
+        """Return the register of an allocation; raise OperandError for a part, whose address is none."""
+        if self.offset:
+            raise OperandError(f"{self!r} is no register", hint="its address as a register: part.address()")
+        return self.base.__ptx_operand__(trace)
+
+    def address(self) -> Reg:
+        """Return the address as a register: the allocation's own, or by one `add.u32` a new one."""
+        if not self.offset:
+            return self.base
+        trace = active("TensorMemory.address")
+        result = trace.fresh(u32)
+        trace.emit(("add", "u32"), (result, self.base, self.offset))
+        return result
+
+    def __getitem__(self, index: object) -> TensorMemory:
+        """Return a part: `t[lanes, columns]`, slices of numbers; `t[lanes]` has all columns."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) > 2:
+            raise OperandError(
+                f"tensor memory has lanes and columns, not {len(parts)} dimensions", hint="t[0:32, 0:64]"
+            )
+        lane, lanes = _extent("lanes", parts[0], self.lanes)
+        column, columns = _extent("columns", parts[1], self.columns) if len(parts) > 1 else (0, self.columns)
+        return replace(
+            self,
+            first_lane=self.first_lane + lane,
+            lanes=lanes,
+            first_column=self.first_column + column,
+            columns=columns,
+        )
+
+    def quarter(self, warp: object) -> TensorMemory:
+        """Return the 32 lanes that a warp can load and store: those of its place in its warpgroup, `warp % 4`.
+
+        No instruction for a number; for a register two, `and.b32` and `mad.lo.u32`. Manual: "Access restrictions".
+        """
+        if self.lanes != LANES:
+            raise OperandError(f"{self!r} has no quarters", hint="take them of all 128 lanes: t.quarter(warp)[:, 0:64]")
+        number = as_count(warp)
+        if number is not None:
+            return self[_QUARTER * (number % 4) : _QUARTER * (number % 4 + 1)]
+        if not isinstance(warp, Reg):
+            raise OperandError(f"quarter({warp!r}) of tensor memory", hint="the number of a warp, or a 32-bit register")
+        if not warp.dtype.is_integer or warp.dtype.bits != u32.bits:
+            raise RegisterTypeError(f"{warp.raw_name} is a {warp.dtype} register, and no number of a warp")
+        trace = active("TensorMemory.quarter")
+        place, base = trace.fresh(u32), trace.fresh(u32)
+        trace.emit(("and", "b32"), (place, warp, 3))
+        trace.emit(("mad", "lo", "u32"), (base, place, _QUARTER << _LANE_SHIFT, self.base))
+        return replace(self, base=base, lanes=_QUARTER)
+
+    def advance(self, columns: int, times: Reg) -> TensorMemory:
+        """Return the place `times * columns` columns further on, by one `mad.lo.u32`; `times` is a 32-bit register.
+
+        It has the columns of this part: `t[:, 0:256].advance(256, times=stage)` are the stages of a ring.
+        """
+        trace = active("TensorMemory.advance")
+        base = trace.fresh(u32)
+        trace.emit(("mad", "lo", "u32"), (base, times, columns, self.base))
+        return replace(self, base=base)
+
+    def __repr__(self) -> str:
+        """Return lanes and columns."""
+        lanes = f"{self.first_lane}:{self.first_lane + self.lanes}"
+        columns = f"{self.first_column}:{self.first_column + self.columns}"
+        return f"TensorMemory({self.base.raw_name}, lanes {lanes}, columns {columns})"
+
+    def __str__(self) -> str:
+        """Draw the lanes, a quarter in each line, which warps reach it, and the columns."""
+        last_lane, last_column = self.first_lane + self.lanes, self.first_column + self.columns
+        rows = [
+            f"tensor memory: lanes {self.first_lane}-{last_lane - 1}, columns {self.first_column}-{last_column - 1}"
+        ]
+        marks = [
+            "#" if self.first_column <= column < last_column else "."
+            for column in range(0, COLUMNS, _SHOWN_COLUMNS // 4)
+        ]
+        for quarter in range(4):
+            first = quarter * _QUARTER
+            inside = self.first_lane < first + _QUARTER and first < last_lane
+            bar = "".join(mark if inside else "." for mark in marks)
+            rows.append(f"lanes {first:3}-{first + _QUARTER - 1:3}  {bar}  warp {quarter} of a warpgroup")
+        rows.append(f"each mark is {_SHOWN_COLUMNS // 4} columns of 32 bits")
+        return "\n".join(rows)
+
+
+def _extent(name: str, index: object, size: int) -> tuple[int, int]:
+    """Return where an index of lanes or columns begins, and how many it has."""
+    if not isinstance(index, slice):
+        number = as_count(index)
+        if number is None:
+            raise OperandError(
+                f"{name} of tensor memory are a slice of numbers, not {index!r}",
+                hint="for a place that only the GPU knows: t.quarter(warp), t.advance(columns, times=stage)",
+            )
+        index = slice(number, number + 1)
+    start, stop = (
+        default if bound is None else as_count(bound) for bound, default in ((index.start, 0), (index.stop, size))
+    )
+    if start is None or stop is None or index.step not in (None, 1):
+        raise OperandError(
+            f"{name} of tensor memory are a slice of numbers, not {index!r}",
+            hint="for a place that only the GPU knows: t.quarter(warp), t.advance(columns, times=stage)",
+        )
+    if not 0 <= start < stop <= size:
+        raise RegisterIndexError(f"{name} {start}:{stop} of a part of tensor memory that has {size} {name}")
+    return start, stop - start
+
+
+def named(address: object) -> Reg:
+    """Return the register of an address; raise an error for what is none."""
+    if isinstance(address, Reg) and address.dtype.is_integer and address.dtype.bits == b32.bits:
+        return address
+    raise OperandError(
+        f"{address!r} is no address in tensor memory", hint="the register that tcgen05.alloc's word was loaded into"
+    )
