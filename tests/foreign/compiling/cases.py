@@ -161,7 +161,7 @@ def bits(*shape: int) -> Numbers:
 
 
 def narrow(kind: str, *shape: int) -> tuple[Numbers, Numbers]:
-    """Return numbers that a type of 8 bits or fewer has, and how they are stored: E2M1 two to a byte, the first one low."""
+    """Return numbers of a type of up to 8 bits, and how they are stored: E2M1 two to a byte, the first one low."""
     if kind != "e2m1":
         values = eighths(*shape)
         return values, values

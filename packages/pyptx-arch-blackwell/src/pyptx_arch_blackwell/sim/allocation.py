@@ -93,21 +93,12 @@ class Allocation:
             turn.report("tensor-allocation", f"gives back {count} columns from {start} on, which {what}")
             return
         del self._taken[block][start]
-        self._tell_freed(turn, block, start, count)
+        columns = (Rectangle(0, 0, LANES, 0, count, 0),)
+        turn.freed(SPACE, pieces(np.array([block]), np.array([start]), columns)[0], PIECE)
         for unit in range(start, start + count, _FEWEST):
             turn.release(SPACE, (block, unit))
         self._freed = True
         self._wave.stalled(self).resume()
-
-    def _tell_freed(self, turn: Turn, block: int, start: int, count: int) -> None:
-        """Let the checks look for what still uses the columns."""
-        if not turn.observed:
-            return
-        columns = (Rectangle(0, 0, LANES, 0, count, 0),)
-        offsets, _ = pieces(np.array([block]), np.array([start]), columns)
-        warps, active = turn.threads
-        one = np.full(len(offsets), warps[0]), np.full(len(offsets), active[0])
-        self._wave.machine.observers.access(SPACE.name, "write", offsets, PIECE, *one, turn.pc)
 
     # --- the permit -----------------------------------------------------------------------------
 

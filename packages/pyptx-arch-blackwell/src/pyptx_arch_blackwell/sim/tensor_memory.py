@@ -80,8 +80,8 @@ class TensorMemory:
         self.arena = wave.memory(SPACE).arena
         shape = -1, LANES, COLUMNS
         self.words: Words = self.arena.units(WORD).reshape(shape)
-        defined = self.arena.defined
-        self._defined: Words | None = None if defined is None else defined.view(np.uint32).reshape(shape)
+        known = self.arena.known(WORD)
+        self._defined: Words | None = None if known is None else known.reshape(shape)
 
     def flat(self, blocks: IntArray, lanes: IntArray, columns: IntArray) -> IntArray:
         """Return the offsets of words in the arena, in bytes."""

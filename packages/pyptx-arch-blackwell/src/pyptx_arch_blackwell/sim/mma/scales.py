@@ -54,10 +54,10 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
     tensor = products.tensor
     start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
     at = start[:, None, None, None] + _where(factors)
-    copies: NDArray[np.uint8] = tensor.arena.data.take(at)
-    defined = tensor.arena.defined
-    if defined is not None:
-        missing = int(np.count_nonzero(defined.take(at) != 0xFF))
+    copies: NDArray[np.uint8] = tensor.arena.units(1).take(at)
+    known = tensor.arena.known(1)
+    if known is not None:
+        missing = int(np.count_nonzero(known.take(at) != 0xFF))
         if missing:
             message = f"a product reads scales of {name} that nothing has written to tensor memory"
             hint = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"

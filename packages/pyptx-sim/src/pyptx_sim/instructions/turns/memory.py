@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.undefined import leave_loaded
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
@@ -146,6 +147,16 @@ class Accesses(ActiveLanes):
         if self.checked:
             places = Places(offsets, *self.places)
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
+
+    def freed(self, space: Space | str, offsets: Integers, size: int) -> None:
+        """Tell that a thread gives back `size` bytes at each of some offsets: whoever uses them has to be done.
+
+        The first active thread counts as who does so.
+        """
+        if self.observed:
+            warps, lanes = (np.full(len(offsets), part[0]) for part in self.threads)
+            name = name_of(space)
+            self.wave.machine.observers.access(name, "write", offsets, size, warps, lanes, self.pc)
 
     def need(self, space: Space | str, offsets: Integers, size: int) -> None:
         """Report bytes that nothing has written, `size` of them at each active thread's offset."""

@@ -63,6 +63,10 @@ class Arena:
             view = self._views[size] = self.data.view(SIXTEEN if size == _UNIT else np.dtype(f"<u{size}"))
         return view
 
+    def known(self, size: int) -> Array | None:
+        """Return the bits that something has defined as units of a power of two of bytes; None if untracked."""
+        return None if self._shadow is None else self._shadow.units(size)
+
     def chunks(self, index: IntArray) -> Array:
         """Return copies of units of 16 bytes, which `index` counts from the start."""
         return self.units(_UNIT).take(index)
