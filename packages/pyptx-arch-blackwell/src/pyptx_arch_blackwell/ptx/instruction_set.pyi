@@ -1818,10 +1818,8 @@ class Tcgen05:
     """
     st: Tcgen05_st
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 2 more forms
+    - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     wait__ld: Tcgen05_operation
     """Wait for the thread's loads from, or stores to, tensor memory.
@@ -2037,9 +2035,9 @@ class Tcgen05_dealloc_aligned_2:
 class Tcgen05_ld:
     red: Tcgen05_ld_red
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - and 2 more forms
     """
     spcompress: Tcgen05_ld_spcompress
@@ -2048,10 +2046,8 @@ class Tcgen05_ld:
     """
     sync: Tcgen05_ld_sync
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 2 more forms
+    - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_red:
     spcompress: Tcgen05_ld_red_spcompress
@@ -2147,23 +2143,23 @@ class Tcgen05_ld_red_op_4:
     abs: Tcgen05_ld_red_abs_4
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     def s32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     u32 = s32
 class Tcgen05_ld_red_NaN_4:
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_abs_4:
     NaN: Tcgen05_ld_red_NaN_4
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_32x32b_2:
     x128: Tcgen05_ld_red_num_3
@@ -2181,23 +2177,23 @@ class Tcgen05_ld_red_op_5:
     abs: Tcgen05_ld_red_abs_5
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     def s32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     u32 = s32
 class Tcgen05_ld_red_NaN_5:
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_abs_5:
     NaN: Tcgen05_ld_red_NaN_5
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_spcompress:
     sync: Tcgen05_ld_spcompress_sync
@@ -2276,13 +2272,13 @@ class Tcgen05_ld_sync_aligned_16x128b:
 class Tcgen05_ld_num_2:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     pack__16b: Tcgen05_ld_pack_16b
 class Tcgen05_ld_pack_16b:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x256b:
     x1: Tcgen05_ld_num_3
@@ -2294,13 +2290,13 @@ class Tcgen05_ld_sync_aligned_16x256b:
 class Tcgen05_ld_num_3:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     pack__16b: Tcgen05_ld_pack_16b_2
 class Tcgen05_ld_pack_16b_2:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x32bx2:
     x1: Tcgen05_ld_num_4
@@ -2314,13 +2310,13 @@ class Tcgen05_ld_sync_aligned_16x32bx2:
 class Tcgen05_ld_num_4:
     def b32(self, r: Values, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     pack__16b: Tcgen05_ld_pack_16b_3
 class Tcgen05_ld_pack_16b_3:
     def b32(self, r: Values, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x64b:
     x1: Tcgen05_ld_num_5
@@ -2334,13 +2330,13 @@ class Tcgen05_ld_sync_aligned_16x64b:
 class Tcgen05_ld_num_5:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     pack__16b: Tcgen05_ld_pack_16b_4
 class Tcgen05_ld_pack_16b_4:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_32x32b:
     x1: Tcgen05_ld_num_6
@@ -2354,13 +2350,13 @@ class Tcgen05_ld_sync_aligned_32x32b:
 class Tcgen05_ld_num_6:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     pack__16b: Tcgen05_ld_pack_16b_5
 class Tcgen05_ld_pack_16b_5:
     def b32(self, r: Values, taddr: Name, /, *, pred: Guard = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_mma:
     cta_group__1: Tcgen05_mma_cta_group
@@ -4212,13 +4208,13 @@ class Tcgen05_st_sync_aligned_16x128b:
 class Tcgen05_st_num:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     unpack__16b: Tcgen05_st_unpack_16b
 class Tcgen05_st_unpack_16b:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x256b:
     x1: Tcgen05_st_num_2
@@ -4230,13 +4226,13 @@ class Tcgen05_st_sync_aligned_16x256b:
 class Tcgen05_st_num_2:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     unpack__16b: Tcgen05_st_unpack_16b_2
 class Tcgen05_st_unpack_16b_2:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x32bx2:
     x1: Tcgen05_st_num_3
@@ -4250,13 +4246,13 @@ class Tcgen05_st_sync_aligned_16x32bx2:
 class Tcgen05_st_num_3:
     def b32(self, taddr: Name, offset: Constant, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     unpack__16b: Tcgen05_st_unpack_16b_3
 class Tcgen05_st_unpack_16b_3:
     def b32(self, taddr: Name, offset: Constant, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x64b:
     x1: Tcgen05_st_num_4
@@ -4270,13 +4266,13 @@ class Tcgen05_st_sync_aligned_16x64b:
 class Tcgen05_st_num_4:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     unpack__16b: Tcgen05_st_unpack_16b_4
 class Tcgen05_st_unpack_16b_4:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_32x32b:
     x1: Tcgen05_st_num_5
@@ -4290,13 +4286,13 @@ class Tcgen05_st_sync_aligned_32x32b:
 class Tcgen05_st_num_5:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     unpack__16b: Tcgen05_st_unpack_16b_5
 class Tcgen05_st_unpack_16b_5:
     def b32(self, taddr: Name, r: Values, /, *, pred: Guard = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_operation:
     sync: Tcgen05_operation_sync
