@@ -88,28 +88,14 @@ def run(
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
-    asked = [(lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields)]
-    launches = [_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked]
+    asked = tuple((lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields))
+    launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
     if trace is not None and len(launches) > 1:
         raise LaunchError("a timeline of several launches", hint="trace them one by one")
-
-    def attempt(warps: int) -> list[Machine]:
-        packed = pack_arguments(asked, checked=bool(rules))
-        machines = [each.machine(given, warps) for each, given in zip(launches, packed, strict=True)]
-        for machine in machines:
-            machine.step_limit, machine.late = step_limit, late
-        observing = zip(launches, machines, packed, strict=True)
-        writes = [each.observe(machine, given) for each, machine, given in observing]
-        for before, machine, each in zip(machines, machines[1:], launches[1:], strict=False):
-            if each.launch.dependent:
-                machine.grids.launched_behind(before)
-        recorded = None if trace is None else Recording(trace, trace_blocks, machines[0])  # beside other observers
-        _run(machines, None if dry else packed[0], seed, recorded, writes[-1])
-        return machines
-
-    machines = attempt(WAVE_WARPS)
+    runs = _Runs(launches, asked, seed, late, step_limit, trace, trace_blocks, dry)
+    machines = runs.attempt(WAVE_WARPS)
     # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
-    return _result(attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
+    return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +137,36 @@ class _Prepared:
         writes = OutputWrites(packed.outputs)
         machine.observers = machine.observers.beside(writes)
         return writes
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Some launches with their schedule, and what is to become of the arrays and of a timeline: see `run`."""
+
+    launches: Sequence[_Prepared]
+    asked: Sequence[tuple[Program, Launch]]
+    seed: int
+    late: bool
+    step_limit: int | None
+    trace: str | os.PathLike[str] | None
+    trace_blocks: int | None
+    dry: bool
+
+    def attempt(self, warps: int) -> list[Machine]:
+        """Run, at most so many warps at once, and return the machines."""
+        packed = pack_arguments(self.asked, checked=bool(self.launches[0].rules))
+        machines = [each.machine(given, warps) for each, given in zip(self.launches, packed, strict=True)]
+        for machine in machines:
+            machine.step_limit, machine.late = self.step_limit, self.late
+        observing = zip(self.launches, machines, packed, strict=True)
+        writes = [each.observe(machine, given) for each, machine, given in observing]
+        for before, machine, each in zip(machines, machines[1:], self.launches[1:], strict=False):
+            if each.launch.dependent:
+                machine.grids.launched_behind(before)
+        # Beside other observers.
+        recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
+        _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1])
+        return machines
 
 
 def _prepared(
