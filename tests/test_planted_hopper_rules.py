@@ -1,4 +1,7 @@
-"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right."""
+"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right.
+
+By default in one module for each rule, in all of them with `PYPTX_KERNELS=all`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import full
 
 from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.proof import Faults, Proof
     from pyptx_transpile.rows import Body
 
+pytestmark = pytest.mark.scaled
+
 GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
 # By rule, modules that have sites of it, and how many of them; what functions of the file say has other places.
 SITES = {
@@ -44,6 +50,7 @@ SITES = {
     ("accumulator", GEMM): 1,
     ("accumulator", "tilelang-0.1/products.sm_90a.half.ptx"): 1,
 }
+TAKEN = full(list(SITES), default=list({name: (name, path) for name, path in SITES}.values()))
 NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last one of a line
 
 
@@ -84,7 +91,7 @@ def sites(source: str, name: str) -> dict[Key, bool]:
     }
 
 
-@pytest.mark.parametrize(("name", "path"), SITES)
+@pytest.mark.parametrize(("name", "path"), TAKEN)
 def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
     name: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

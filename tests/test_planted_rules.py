@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-ONE_OF = 25  # modules, by default
-LEAST = full(300, default=25)
+ONE_OF = 40  # modules, by default
+LEAST = full(300, default=15)
 SITES = 3  # of a module at most, each in a function of its own: what one rule says there depends on the others
 MANY = 6  # sites of one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 MOST = 1  # module of a producer, by default
-LARGEST = full(400_000, default=60_000)  # bytes
+LARGEST = full(400_000, default=40_000)  # bytes
 MUTANTS = full(12, default=6)  # of each module
 DRAWS = 5 * MUTANTS
 

@@ -33,6 +33,7 @@ WITH_CODE = [
 ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 Each row of `compiled` names a kernel, its launch and its reference; with `PYPTX_KERNELS=all` it is run as every
 producer compiled it, for every target and with every option, with all checks on. Without it, each row runs in one of
-five of its modules, and each build (a producer, a target, an option) in some row.
+eight of its modules, and each build (a producer, a target, an option) in some row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROWS: tuple[Row, ...] = (
     *attention.ROWS,
     *cute.ROWS,
 )
-ONE_OF = full(1, default=5)
+ONE_OF = full(1, default=8)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
 

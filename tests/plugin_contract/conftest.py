@@ -35,6 +35,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(site: Path, tmp_path: Path) -> Run:
     """Return the runner; a test may put modules into `tmp_path`."""
+    return runner(site, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def run_once(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a runner for what many tests of a file ask: an interpreter takes longer to start than most questions."""
+    return runner(site, tmp_path_factory.mktemp("once"))
+
+
+def runner(site: Path, tmp_path: Path) -> Run:
+    """Return what runs scripts in a folder, from which they may import."""
 
     def call(script: str, **environment: str) -> str:
         path = os.pathsep.join(filter(None, [str(tmp_path), str(site), os.environ.get("PYTHONPATH", "")]))

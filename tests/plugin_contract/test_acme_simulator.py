@@ -142,6 +142,7 @@ def go(text, warps=1, **options):
 
 a = np.arange(16).reshape(4, 4)
 """
+Found = dict[tuple[str, str], list[str]]
 SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "late=True")
 
 
@@ -172,21 +173,46 @@ def test_what_its_engine_does_besides_is_right_and_clean(run: Run, kernel: str, 
     run(f"{SCRIPT}TEXT = {kernel!r}\nexpected = ({expected}).reshape(1, 4, 4)\n{calls}")
 
 
-@pytest.mark.parametrize(
-    ("kernel", "rules"),
-    [
-        (SHUFFLED.replace(PUBLISH, ""), ["missing-recipe-fence"]),
-        (SHUFFLED.replace(CONSULT, ""), ["missing-recipe-fence"]),
-        (SHUFFLED.replace(CONSULT, CONSULT.replace("%r3", "%r2")), ["missing-recipe-fence"]),
-        (SHUFFLED.replace(PUBLISH + MEET, PUBLISH), ["lane-race"]),
-        (SHUFFLED.replace(FENCE, ""), ["missing-acme-fence"]),
-        (AGAIN.replace("acme.blend", "acme.blend.columns", 1), ["blend-order"]),
-    ],
-)
-def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(run: Run, kernel: str, rules: list[str]) -> None:
-    for schedule in SCHEDULES[::2]:
-        printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, {schedule})[1]}}))")
-        assert json.loads(printed.replace("'", '"')) == rules
+ORDERS = [
+    (SHUFFLED.replace(PUBLISH, ""), ["missing-recipe-fence"]),
+    (SHUFFLED.replace(CONSULT, ""), ["missing-recipe-fence"]),
+    (SHUFFLED.replace(CONSULT, CONSULT.replace("%r3", "%r2")), ["missing-recipe-fence"]),
+    (SHUFFLED.replace(PUBLISH + MEET, PUBLISH), ["lane-race"]),
+    (SHUFFLED.replace(FENCE, ""), ["missing-acme-fence"]),
+    (AGAIN.replace("acme.blend", "acme.blend.columns", 1), ["blend-order"]),
+]
+FAULTS = [
+    (KERNEL.replace(FENCE, ""), ["missing-acme-fence"]),
+    (KERNEL.replace(FENCE + MEET, FENCE), ["lane-race"]),
+    (KERNEL.replace(WAIT, ""), ["read-before-wait", "uninitialised-memory", "unfinished-blend"]),
+    (KERNEL.replace("acme.free.b32 %r4;\n", ""), ["vault-leak"]),
+    (KERNEL.replace(FREE, FREE + "acme.free.b32 %r3;\n"), ["vault-owner"]),
+    (KERNEL.replace("add.u32 %r9, %r4, %r5;", "add.u32 %r9, %r5, 4096;"), ["out-of-bounds"]),
+    (KERNEL.replace("@%p1 acme.put.b32 [%r7], %r8;", ""), ["uninitialised-memory"]),
+]
+ALONE = [
+    (KERNEL.replace(FENCE, ""), "missing-acme-fence"),
+    (SHUFFLED.replace(PUBLISH, ""), "missing-recipe-fence"),
+    (AGAIN.replace("acme.blend", "acme.blend.columns", 1), "blend-order"),
+]
+
+
+@pytest.fixture(scope="module")
+def found(run_once: Run) -> Found:
+    """Return the rules of what is found in kernels, by their texts and the options of the run."""
+    asked = [(kernel, schedule) for kernel, _ in ORDERS for schedule in SCHEDULES[::2]]
+    asked += [(kernel, "late=True") for kernel, _ in FAULTS]
+    asked += [(kernel, f"checks={rule!r}") for kernel, rule in ALONE]
+    calls = ", ".join(f"go({kernel!r}, {options})" for kernel, options in asked)
+    printed = run_once(
+        f"{SCRIPT}import json\nprint(json.dumps([sorted({{f.rule for f in each[1]}}) for each in [{calls}]]))"
+    )
+    return dict(zip(asked, json.loads(printed), strict=True))
+
+
+@pytest.mark.parametrize(("kernel", "rules"), ORDERS)
+def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(found: Found, kernel: str, rules: list[str]) -> None:
+    assert [found[kernel, schedule] for schedule in SCHEDULES[::2]] == [rules] * len(SCHEDULES[::2])
 
 
 def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
@@ -196,34 +222,14 @@ def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
     assert "the blender reads line 2 +0 by rows, and the blender wrote it by columns" in printed
 
 
-@pytest.mark.parametrize(
-    ("kernel", "rules"),
-    [
-        (KERNEL.replace(FENCE, ""), ["missing-acme-fence"]),
-        (KERNEL.replace(FENCE + MEET, FENCE), ["lane-race"]),
-        (KERNEL.replace(WAIT, ""), ["read-before-wait", "uninitialised-memory", "unfinished-blend"]),
-        (KERNEL.replace("acme.free.b32 %r4;\n", ""), ["vault-leak"]),
-        (KERNEL.replace(FREE, FREE + "acme.free.b32 %r3;\n"), ["vault-owner"]),
-        (KERNEL.replace("add.u32 %r9, %r4, %r5;", "add.u32 %r9, %r5, 4096;"), ["out-of-bounds"]),
-        (KERNEL.replace("@%p1 acme.put.b32 [%r7], %r8;", ""), ["uninitialised-memory"]),
-    ],
-)
-def test_each_fault_with_it_has_its_rule(run: Run, kernel: str, rules: list[str]) -> None:
-    printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, late=True)[1]}} ))")
-    assert set(json.loads(printed.replace("'", '"'))) >= set(rules), printed
+@pytest.mark.parametrize(("kernel", "rules"), FAULTS)
+def test_each_fault_with_it_has_its_rule(found: Found, kernel: str, rules: list[str]) -> None:
+    assert set(found[kernel, "late=True"]) >= set(rules)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "rule"),
-    [
-        (KERNEL.replace(FENCE, ""), "missing-acme-fence"),
-        (SHUFFLED.replace(PUBLISH, ""), "missing-recipe-fence"),
-        (AGAIN.replace("acme.blend", "acme.blend.columns", 1), "blend-order"),
-    ],
-)
-def test_a_rule_that_the_check_of_races_reports_can_be_asked_for_alone(run: Run, kernel: str, rule: str) -> None:
-    printed = run(f"{SCRIPT}print(sorted({{f.rule for f in go({kernel!r}, checks={rule!r})[1]}}))")
-    assert json.loads(printed.replace("'", '"')) == [rule]
+@pytest.mark.parametrize(("kernel", "rule"), ALONE)
+def test_a_rule_that_the_check_of_races_reports_can_be_asked_for_alone(found: Found, kernel: str, rule: str) -> None:
+    assert found[kernel, f"checks={rule!r}"] == [rule]
 
 
 def test_two_warps_race_in_its_memory(run: Run) -> None:

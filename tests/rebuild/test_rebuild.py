@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-PER_PRODUCER = 4  # modules of each, by default
+PER_PRODUCER = 3  # modules of each, by default
 MOST = 5.0  # of what a compiler wrote, the statements of which something is said, in percent at most
 
 

@@ -17,6 +17,8 @@ from .modules_broken import HEAD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.no_cover  # that each line is slower says nothing of how time grows
+
 SECONDS = 1.0  # of CPU time, of the best of a few runs: other programs run beside this one
 
 

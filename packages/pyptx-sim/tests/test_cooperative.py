@@ -54,6 +54,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
     return out[threads:], result
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
     """More blocks than a wave of the simulator has run together; nothing is found."""

@@ -7,6 +7,8 @@ import pytest
 
 from pyptx_sim import run
 
+pytestmark = pytest.mark.no_cover
+
 BLOCKS = 64
 THREADS = 128
 HEAD = """.version 8.5
