@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Rule, Step, Touch, edits
+from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits
 from pyptx_sim.types import B128
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _WORD: Final = 4
 # The last word of a response.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
+_HINT: Final = "ask query_cancel.is_canceled first, and use get_first_ctaid only where it holds"
 _UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # what is read of a response that holds no block
 
 
@@ -145,16 +146,24 @@ def compile_query(operands: Operands) -> Action:
     writers = [operands.write(element, "b32") for element in named]
     axis = operands.word("dimension")[-1:]
     which = [_AXES.index(axis)] if axis else [0, 1, 2]
+    carried = [operands.carried(element, "b32") for element in named] if operands.checked else []
 
     def first(turn: Turn) -> None:
         words = _words(turn, turn.read(response))
-        _check_canceled(turn, words[3])
         known = words[3] == _CANCELED
         for place, writer in enumerate(writers):
             value = words[which[place]] if place < len(which) else _UNKNOWN
             turn.write(writer, np.where(known, value, _UNKNOWN))
+        if carried and (~known & turn.mask).any():
+            unknown = np.where(known, np.uint32(0), ~np.uint32(0))
+            turn.leave_undefined(carried, [unknown] * len(carried), _no_block(turn.pc))
 
     return operands.action(first)
+
+
+def _no_block(pc: int) -> Origin:
+    """Return where the block of a cluster comes from that there is not: compilers read it before they ask."""
+    return Origin("cancel-response", "the first block of a cluster whose launch was not cancelled", pc, _HINT)
 
 
 def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
@@ -172,22 +181,11 @@ def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
     return words
 
 
-def _check_canceled(turn: Turn, last: NDArray[np.uint32]) -> None:
-    """Report who asks for the block of a cluster that there is not."""
-    failed = (last == _FAILED) & turn.mask
-    if failed.any():
-        turn.report(
-            "cancel-response",
-            "asks for the first block of a cluster whose launch was not cancelled",
-            count=int(np.count_nonzero(failed)),
-        )
-
-
 RULES: Final = (
     Rule(
         name="cancel-response",
         summary="a cluster is read from a response that holds none",
-        hint="ask query_cancel.is_canceled first, and get_first_ctaid only where it holds",
+        hint=_HINT,
     ),
     Rule(
         name="cancel-after-failure",

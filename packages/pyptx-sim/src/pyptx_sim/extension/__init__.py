@@ -15,6 +15,7 @@ from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
 from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncItem
 from pyptx_sim.extension.layout import Layout
 from pyptx_sim.extension.mutation import Mutation
+from pyptx_sim.extension.origin import Origin
 from pyptx_sim.extension.registry import (
     VERSION,
     Extension,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.stalled import Stalled as Stalled
-    from pyptx_sim.machine.undefined import Origin as Origin
     from pyptx_sim.machine.wave import Wave as Wave
     from pyptx_sim.operation import Array as Array
     from pyptx_sim.operation import Mask as Mask
@@ -74,6 +74,7 @@ __all__ = [
     "Mutation",
     "Observer",
     "Operation",
+    "Origin",
     "Proxy",
     "Rule",
     "Severity",

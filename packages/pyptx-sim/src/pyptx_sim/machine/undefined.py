@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.extension import Origin
 from pyptx_sim.machine.lanes import merged
 from pyptx_sim.types import bits_dtype
 
@@ -25,21 +26,6 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 __all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where undefined bits come from: the rule that they break, what was read, and the instruction that read it.
-
-    `padding`: of a word on the stack of which other bytes are defined. Compilers copy structures word by word, and
-    what lies between their members goes with them, to whoever asks for the structure.
-    """
-
-    rule: str
-    what: str
-    pc: int
-    hint: str
-    padding: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,18 +175,22 @@ class Accesses(ActiveLanes):
         other = None if origin.pc == self.pc else origin.pc
         self.wave.report(origin.rule, message, self.pc, other_pc=other, hint=origin.hint, count=count)
 
-    def leave_undefined(
-        self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], space: Space | str, offset: int
-    ) -> None:
-        """Note that of what was just loaded into registers (`Operands.carried`) these bits are undefined.
-
-        Each of `bits` is `[rows, 32]`; the first such load was from an offset.
-        """
+    def origin(self, space: Space | str, offset: int) -> Origin:
+        """Return where the undefined bits at an offset come from: this reads them, if nothing has written there."""
         memory = self.memory(space)
-        origin = memory.arena.origin(offset)
-        if origin is None:
-            what = f"{memory.space} memory at {memory.describe_offset(offset)}, which nothing has written"
-            origin = Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+        known = memory.arena.origin(offset)
+        if known is not None:
+            return known
+        what = f"{memory.space} memory at {memory.describe_offset(offset)}, which nothing has written"
+        return Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+
+    def leave_undefined(
+        self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
+    ) -> None:
+        """Note that of what was just written to registers (`Operands.carried`) these bits, `[rows, 32]`, are undefined.
+
+        That is no fault until they decide something; then the rule of their `origin` is broken.
+        """
         leave_loaded(self.wave, self._lanes, registers, bits, origin)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
