@@ -12,7 +12,7 @@ Manual: "Matrix Descriptors" of tcgen05.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyptx_arch_blackwell import bit_fields
 from pyptx_arch_blackwell.bit_fields import DescriptorError, Field
@@ -224,7 +224,8 @@ class InstructionDescriptor:
         """Return what `bits` say of a product of `kind`; raise DescriptorError that says which field is wrong."""
         if kind not in _FORMATS:
             raise DescriptorError(f"kind={kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
-        found = {"kind": kind, "d": SUMS[kind][0]} | bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
+        found: dict[str, Any] = {"kind": kind, "d": SUMS[kind][0]}
+        found |= bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
         found["depth"] = _DEEP if found.pop("deep", False) else 0
         return cls(**found)
 

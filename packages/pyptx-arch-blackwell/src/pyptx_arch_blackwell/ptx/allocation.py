@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_arch_blackwell.ptx.kernel_rules import allocated, freed
 from pyptx_arch_blackwell.ptx.operands import cta_group_word
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
@@ -18,7 +19,7 @@ from pyptx_dsl.trace_context import active
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
 
-__all__ = ["alloc", "dealloc", "relinquish_alloc_permit"]
+__all__ = ["alloc", "bracketed", "columns_of", "dealloc", "relinquish_alloc_permit"]
 
 _ALLOC = InstructionForms("ptx.tcgen05.alloc", "tcgen05.alloc")
 _DEALLOC = InstructionForms("ptx.tcgen05.dealloc", "tcgen05.dealloc")
@@ -45,8 +46,9 @@ def alloc(
     is any multiple of 32.
     """
     what = "ptx.tcgen05.alloc"
+    allocated(what)
     words = _ALLOC.words(cta_group=cta_group_word(what, cta_group), exclusive=exclusive, space=space)
-    active(what).emit(words, (as_address(tmem_addr), _columns(what, ncols, exclusive=exclusive)), pred)
+    active(what).emit(words, (bracketed(tmem_addr), _columns(what, ncols, exclusive=exclusive)), pred)
 
 
 @emits("tcgen05.dealloc", taddr="taddr", ncols="columns columns512 columns576")
@@ -64,6 +66,7 @@ def dealloc(
     block ends, behind all work that touches it; with `cta_group=2` the pair meets first.
     """
     what = "ptx.tcgen05.dealloc"
+    freed(what)
     words = _DEALLOC.words(cta_group=cta_group_word(what, cta_group), exclusive=exclusive)
     active(what).emit(words, (taddr, _columns(what, ncols, exclusive=exclusive)), pred)
 
@@ -76,6 +79,20 @@ def relinquish_alloc_permit(*, cta_group: int | str = 1, pred: Reg | None = None
     """
     what = "ptx.tcgen05.relinquish_alloc_permit"
     active(what).emit(_RELINQUISH.words(cta_group=cta_group_word(what, cta_group)), (), pred)
+
+
+def bracketed(word: object) -> object:
+    """Return the address of the word that an allocation's address is written to."""
+    return as_address(word)
+
+
+def columns_of(what: str, columns: object) -> int:
+    """Return a number of columns; raise OperandError for one that cannot be allocated, and for a register."""
+    number = _columns(what, columns, exclusive=False)
+    if not isinstance(number, int):
+        hint = "a register is for ptx.tcgen05.alloc"
+        raise OperandError(f"{what}: {columns!r} columns: how many has to be known here", hint=hint)
+    return number
 
 
 def _columns(what: str, ncols: object, *, exclusive: bool) -> object:

@@ -5,7 +5,7 @@ Manual: "TensorCore 5th Generation Matrix Multiply and accumulate Operations" (s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pyptx_arch_blackwell.ptx.issue import Extras, accumulation, in_brackets, issue, request, shift_of_sums
 from pyptx_dsl.errors import OperandError
@@ -14,10 +14,37 @@ from pyptx_dsl.instructions.emission import emits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.registers.register import NegPred, Reg
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
-__all__ = ["Mma", "mma", "mma_sp", "mma_ws", "mma_ws_sp"]
+__all__ = ["Mma", "Options", "mma", "mma_sp", "mma_ws", "mma_ws_sp"]
+
+
+class Options(TypedDict, total=False):
+    """The keywords of `mma` but `cta_group`, for type checkers."""
+
+    kind: str | None
+    accumulate: object
+    shape: Sequence[int] | None
+    dtype_d: PtxType | None
+    dtype_a: PtxType | None
+    dtype_b: PtxType | None
+    dtype_scale: PtxType | None
+    trans_a: int | None
+    trans_b: int | None
+    a_k_offset: int
+    b_k_offset: int
+    scale_a: object | None
+    scale_b: object | None
+    scale_vec: str | None
+    block: int | None
+    disable_output_lanes: object | None
+    scale_input_d: int | None
+    ashift: bool
+    collector_a: str | None
+    collector_b: str | None
+    lut: object | None
+    pred: Reg | None
 
 
 class Mma:
@@ -43,7 +70,7 @@ class Mma:
         *,
         kind: str | None = None,
         cta_group: int | str = 1,
-        accumulate: Reg | NegPred | bool | int | object = True,
+        accumulate: object = True,
         shape: Sequence[int] | None = None,
         dtype_d: PtxType | None = None,
         dtype_a: PtxType | None = None,
@@ -144,13 +171,15 @@ class Mma:
         factors = (d, in_brackets(a, place=a_is_tmem), b)
         issue(asked, factors, idesc, accumulation(what, accumulate, *older, ("scale_d", scale_d)), extras)
 
-    def async_2sm(self, d: object, a: object, b: object, idesc: object | None = None, **options: object) -> None:
+    def async_2sm(
+        self, d: object, a: object, b: object, idesc: object | None = None, **options: Unpack[Options]
+    ) -> None:
         """Emit `tcgen05.mma.cta_group::2…`: `mma` with `cta_group=2`, one product of a pair of blocks.
 
         One thread of one block of the pair issues it, and reads matrices and writes sums of both; all options are
         `mma`'s.
         """
-        self(d, a, b, idesc, cta_group=2, **options)  # type: ignore[arg-type]  # keywords of __call__, checked there
+        self(d, a, b, idesc, cta_group=2, **options)
 
 
 mma = Mma()
@@ -173,7 +202,7 @@ def mma_sp(
     *,
     kind: str | None = None,
     cta_group: int | str = 1,
-    accumulate: Reg | NegPred | bool | int | object = True,
+    accumulate: object = True,
     shape: Sequence[int] | None = None,
     dtype_d: PtxType | None = None,
     dtype_a: PtxType | None = None,
@@ -235,7 +264,7 @@ def mma_ws(
     idesc: object | None = None,
     *,
     kind: str | None = None,
-    accumulate: Reg | NegPred | bool | int | object = True,
+    accumulate: object = True,
     shape: Sequence[int] | None = None,
     dtype_d: PtxType | None = None,
     dtype_a: PtxType | None = None,
@@ -275,7 +304,7 @@ def mma_ws_sp(
     idesc: object | None = None,
     *,
     kind: str | None = None,
-    accumulate: Reg | NegPred | bool | int | object = True,
+    accumulate: object = True,
     shape: Sequence[int] | None = None,
     dtype_d: PtxType | None = None,
     dtype_a: PtxType | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from pyptx_arch_blackwell.ptx.kernel_rules import one_cta_group
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.registers.handle import Handle
@@ -28,10 +29,11 @@ def refused(what: str, error: PyptxError) -> NoReturn:
 
 
 def cta_group_word(what: str, value: object) -> str:
-    """Return what stands behind `.cta_group::`."""
+    """Return what stands behind `.cta_group::`; raise OperandError if the kernel has another one already."""
     found = _GROUPS.get(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if found is None:
         raise OperandError(f"{what}: cta_group={value!r}", hint="1 for one block, 2 for a pair of a cluster")
+    one_cta_group(what, found)
     return found
 
 

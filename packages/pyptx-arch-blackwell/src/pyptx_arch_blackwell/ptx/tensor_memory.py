@@ -7,13 +7,13 @@ lower 16 bits.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError, RegisterIndexError, RegisterTypeError
 from pyptx_dsl.registers.operands import AddressOperand, as_count
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import b32, u32
+from pyptx_dsl.types import u32
 
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
@@ -68,13 +68,14 @@ class TensorMemory:
 
     def __getitem__(self, index: object) -> TensorMemory:
         """Return a part: `t[lanes, columns]`, slices of numbers; `t[lanes]` has all columns."""
-        parts = index if isinstance(index, tuple) else (index,)
+        parts = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
         if len(parts) > 2:
             raise OperandError(
                 f"tensor memory has lanes and columns, not {len(parts)} dimensions", hint="t[0:32, 0:64]"
             )
-        lane, lanes = _extent("lanes", parts[0], self.lanes)
-        column, columns = _extent("columns", parts[1], self.columns) if len(parts) > 1 else (0, self.columns)
+        every = (*parts, *(slice(None),) * (2 - len(parts)))
+        lane, lanes = _extent("lanes", every[0], self.lanes)
+        column, columns = _extent("columns", every[1], self.columns)
         return replace(
             self,
             first_lane=self.first_lane + lane,
@@ -138,20 +139,21 @@ class TensorMemory:
         return "\n".join(rows)
 
 
-def _extent(name: str, index: object, size: int) -> tuple[int, int]:
-    """Return where an index of lanes or columns begins, and how many it has."""
+def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
+    """Return where an index begins and ends; None for what is no number."""
     if not isinstance(index, slice):
         number = as_count(index)
-        if number is None:
-            raise OperandError(
-                f"{name} of tensor memory are a slice of numbers, not {index!r}",
-                hint="for a place that only the GPU knows: t.quarter(warp), t.advance(columns, times=stage)",
-            )
-        index = slice(number, number + 1)
-    start, stop = (
-        default if bound is None else as_count(bound) for bound, default in ((index.start, 0), (index.stop, size))
-    )
-    if start is None or stop is None or index.step not in (None, 1):
+        return number, None if number is None else number + 1
+    parts = cast("slice[object, object, object]", index)
+    if parts.step not in (None, 1):
+        return None, None
+    return (0 if parts.start is None else as_count(parts.start), size if parts.stop is None else as_count(parts.stop))
+
+
+def _extent(name: str, index: object, size: int) -> tuple[int, int]:
+    """Return where an index of lanes or columns begins, and how many it has."""
+    start, stop = _bounds(index, size)
+    if start is None or stop is None:
         raise OperandError(
             f"{name} of tensor memory are a slice of numbers, not {index!r}",
             hint="for a place that only the GPU knows: t.quarter(warp), t.advance(columns, times=stage)",
@@ -159,12 +161,3 @@ def _extent(name: str, index: object, size: int) -> tuple[int, int]:
     if not 0 <= start < stop <= size:
         raise RegisterIndexError(f"{name} {start}:{stop} of a part of tensor memory that has {size} {name}")
     return start, stop - start
-
-
-def named(address: object) -> Reg:
-    """Return the register of an address; raise an error for what is none."""
-    if isinstance(address, Reg) and address.dtype.is_integer and address.dtype.bits == b32.bits:
-        return address
-    raise OperandError(
-        f"{address!r} is no address in tensor memory", hint="the register that tcgen05.alloc's word was loaded into"
-    )

@@ -102,6 +102,7 @@ _PREFIXES = {
     "acc": "acc::",
     "group": "cta_group::",
     "multicast": "multicast::",
+    "scaled": "",
 }
 """What the words of a keyword begin with, and calls leave out; the name of a slot itself needs no line."""
 

@@ -1,0 +1,157 @@
+"""`ptx.tmem`: tensor memory that is allocated for a block of statements, and freed behind it.
+
+    with ptx.tmem.alloc(512, when=warp == 0) as t:
+        ptx.tcgen05.mma(t[:, 0:256], sA[0], sB[0], shape=(128, 256), dtype_d=f32, dtype_a=bf16, dtype_b=bf16)
+        …
+        ptx.tcgen05.ld(registers, t.quarter(warp)[:, 0:64], shape="32x32b")
+
+Manual: "Tensor Memory", "Tensor Memory Allocation and Management Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_arch_blackwell.ptx import allocation
+from pyptx_arch_blackwell.ptx.operands import cta_group_word
+from pyptx_arch_blackwell.ptx.synchronization import fence_after_thread_sync, fence_before_thread_sync
+from pyptx_arch_blackwell.ptx.tensor_memory import COLUMNS, TensorMemory
+from pyptx_dsl.errors import AllocationError, OperandError, RegisterTypeError
+from pyptx_dsl.registers.operands import as_count
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import SharedAddress
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.escapes import enter_block
+from pyptx_dsl.tracing.trace import Scope
+from pyptx_dsl.types import b32
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from pyptx_dsl.origin import Site
+
+__all__ = ["Allocation", "Tmem", "tmem"]
+
+_WORD_BYTES = 4
+_ENDS = ("ret", "exit")
+
+
+class Allocation:
+    """Columns of tensor memory for the statements of a `with`; see `ptx.tmem.alloc`."""
+
+    def __init__(self, columns: int, cta_group: int, when: Reg | None, *, relinquish: bool) -> None:
+        """Note what is to be allocated; the `with` that must follow does it."""
+        self._trace = active("ptx.tmem.alloc")
+        self._columns = columns
+        self._cta_group = cta_group
+        self._when = when
+        self._relinquish = relinquish
+        self._promise = self._trace.promise("ptx.tmem.alloc")
+
+    def __enter__(self) -> TensorMemory:
+        """Emit the allocation, and what brings its address to all who go on."""
+        trace = self._trace
+        enter_block(trace, self._promise)
+        region = trace.memories.shared.allocate(trace, _WORD_BYTES, _WORD_BYTES, stem="tmem")
+        word = SharedAddress(region.name, 0, trace)
+        allocation.alloc(word, self._columns, cta_group=self._cta_group, pred=self._when)
+        if self._relinquish:
+            allocation.relinquish_alloc_permit(cta_group=self._cta_group, pred=self._when)
+        if self._when is not None:
+            trace.emit(("bar", "sync"), (0,))
+        base = trace.fresh(b32)
+        trace.emit(("ld", "shared", "b32"), (base, allocation.bracketed(word)))
+        self._base = base
+        self._scope, self._first = trace.open_scope, len(trace.open_scope.nodes)
+        return TensorMemory(base, columns=self._columns)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Free the columns, behind a meeting of all who may use them if one warp does it; refuse to leak them."""
+        if kind is not None:
+            return
+        self._refuse_leaks()
+        if self._when is not None:
+            fence_before_thread_sync()
+            self._meet()
+            fence_after_thread_sync()
+        allocation.dealloc(self._base, self._columns, cta_group=self._cta_group, pred=self._when)
+
+    def _meet(self) -> None:
+        if self._cta_group == 1:
+            self._trace.emit(("bar", "sync"), (0,))
+            return
+        self._trace.emit(("barrier", "cluster", "arrive"))
+        self._trace.emit(("barrier", "cluster", "wait"))
+
+    def _refuse_leaks(self) -> None:
+        """Raise AllocationError for the first `ret` or `exit` among the statements, at its own line."""
+        for site in _ends(self._scope.nodes[self._first :], self._scope.sites[self._first :]):
+            raise AllocationError(
+                f"a thread ends here while {self._columns} columns of tensor memory are allocated: they leak, and "
+                "others wait for them in vain",
+                where=self._trace.recorder.where(site),
+                hint="end it behind the `with ptx.tmem.alloc(…)`, which frees them",
+            )
+
+
+def _ends(statements: Sequence[object], sites: Sequence[Site]) -> Iterator[Site]:
+    """Yield where threads end among statements, and in scopes among them."""
+    for node, site in zip(statements, sites, strict=True):
+        if isinstance(node, Scope):
+            yield from _ends(node.nodes, node.sites)
+        elif isinstance(node, nodes.Instruction) and node.opcode[0] in _ENDS:
+            yield site
+
+
+class Tmem:
+    """Tensor memory as a resource."""
+
+    def alloc(
+        self,
+        columns: int,
+        *,
+        cta_group: int = 1,
+        when: Reg | None = None,
+        relinquish: bool = False,
+    ) -> Allocation:
+        """Allocate columns for the statements of a `with`, whose value is the `TensorMemory` with all 128 lanes.
+
+        `columns` is 32, 64, 128, 256 or 512. A whole warp allocates, and which one is yours to say:
+
+        - Without `when`, whoever executes the `with` allocates: put it into an `if_` that one warp takes. Three
+          instructions: `tcgen05.alloc` into a word of shared memory and `ld.shared.b32` of it in front,
+          `tcgen05.dealloc` behind.
+        - With `when=warp == 0`, all threads of the block execute the `with`, and the warp for which the predicate holds
+          allocates. Seven instructions: `tcgen05.alloc` under it, `bar.sync 0`, `ld.shared.b32` in front; behind,
+          `tcgen05.fence::before_thread_sync`, `bar.sync 0` (for a pair `barrier.cluster.arrive` and `wait`),
+          `tcgen05.fence::after_thread_sync`, and `tcgen05.dealloc` under the predicate.
+
+        `relinquish` adds `tcgen05.relinquish_alloc_permit` behind the allocation. With `cta_group=2`, one warp of each
+        block of a pair allocates; both blocks execute the same. Loads from and stores to the memory must be waited for,
+        and products committed and waited for, inside the `with`. Raise AllocationError for a `ret` or `exit` inside it,
+        at its line, and OperandError for another number of columns.
+        """
+        group = int(cta_group_word("ptx.tmem.alloc", cta_group))
+        return Allocation(allocation.columns_of("ptx.tmem.alloc", columns), group, when, relinquish=relinquish)
+
+    def at(self, address: Reg, columns: int = COLUMNS) -> TensorMemory:
+        """Return the tensor memory at an address, to be sliced; nothing is emitted, and nothing will be freed.
+
+        `address` is the 32-bit register that the word which `tcgen05.alloc` wrote was loaded into.
+        """
+        if not isinstance(cast("object", address), Reg):
+            hint = "load the word that tcgen05.alloc has written: smem.load(b32, word)"
+            raise OperandError(f"ptx.tmem.at: {address!r} is no register", hint=hint)
+        if not address.dtype.is_integer or address.dtype.bits != b32.bits:
+            raise RegisterTypeError(f"ptx.tmem.at: {address.raw_name} is a {address.dtype} register, and no address")
+        number = as_count(columns)
+        if number is None or not 0 < number <= COLUMNS:
+            raise OperandError(f"ptx.tmem.at: {columns!r} columns", hint=f"there are {COLUMNS}")
+        return TensorMemory(address, columns=number)
+
+
+tmem = Tmem()
