@@ -85,7 +85,8 @@ def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
         )
     if isinstance(value, SharedSlice):
         check_start(what, value, tile)
+    layout = GmmaLayout.of(tile)
     constant = constant_bits(
-        leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=tile.swizzle_code
+        leading=layout.leading_byte_offset, stride=layout.stride_byte_offset, swizzle=layout.swizzle_code
     )
     return emit_descriptor(what, value, constant, byte_offset)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["GmmaLayout", "LayoutType", "layout_for_a", "layout_for_b", "pick_gmma_layout"]
 
 _BY_BYTES = {1: b8, 2: b16, 4: b32}
+_TRANSPOSABLE_BITS = 16
 
 
 class LayoutType(IntEnum):
@@ -48,7 +49,12 @@ class GmmaLayout:
 
     @staticmethod
     def of(tile: SharedTile) -> GmmaLayout:
-        """Return what descriptors of a tile say."""
+        """Return what descriptors of a tile say; raise SpecError, with a picture, for one that wgmma cannot read."""
+        if tile.major == Major.MN.name and tile.dtype.bits != _TRANSPOSABLE_BITS:
+            raise SpecError(
+                f"{tile!r}: wgmma reads MN-major matrices of 16-bit types only",
+                hint=f"lay it out K-major: transpose it when it is written\n{tile.picture()}",
+            )
         return GmmaLayout(
             LayoutType(tile.swizzle_code),
             tile.leading_byte_offset,

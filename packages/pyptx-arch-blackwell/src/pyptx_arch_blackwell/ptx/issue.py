@@ -11,7 +11,7 @@ from pyptx_arch_blackwell.ptx.products import Request, scale_size
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.instruction_forms import InstructionForms
-from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.operands import AddressOperand, as_integer, as_items
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import operands as tree
@@ -179,7 +179,7 @@ def _lanes(value: object) -> tuple[object, ...]:
     """Return the vector of a mask of lanes, if there is one."""
     if value is None:
         return ()
-    return (list(value) if isinstance(value, RegArray | tuple) else value,)
+    return (list(value) if isinstance(value, RegArray) else as_items(value) or value,)
 
 
 def _mask(what: str, found: InstructionDescriptor | None, value: object) -> object:

@@ -41,7 +41,7 @@ STEP_BYTES = 32
 """The bytes of K that one dense product takes of a row, for every type."""
 _BASE_ALIGNMENT = 128  # what TMA asks of shared memory
 _MAX_BOX = 256  # manual: "Tensor Dimension, size and format": the sizes of a box
-_TRANSPOSABLE_BITS = 16
+_TRANSPOSABLE_BITS = (8, 16)
 _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
 # The field of a matrix descriptor. Manual: "Matrix Descriptor Format", bits 62-63.
 _CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
@@ -278,9 +278,9 @@ class SharedTile(Value):
         stages = as_count(self.stages)
         if stages is None or stages < 1:
             raise SpecError(f"stages={self.stages!r}: a tile is there once or more often")
-        if self.major == "MN" and self.dtype.bits != _TRANSPOSABLE_BITS:
+        if self.major == "MN" and self.dtype.bits not in _TRANSPOSABLE_BITS:
             raise self._wrong(
-                f"a matrix of {self.dtype} cannot be MN-major: tensor cores transpose 16-bit types only",
+                f"a matrix of {self.dtype} cannot be MN-major: tensor cores transpose types of 8 and 16 bits only",
                 "lay it out K-major: transpose it when it is written",
             )
         self._check_sizes()
