@@ -126,9 +126,10 @@ class Tmem:
           instructions: `tcgen05.alloc` into a word of shared memory and `ld.shared.b32` of it in front,
           `tcgen05.dealloc` behind.
         - With `when=warp == 0`, all threads of the block execute the `with`, and the warp for which the predicate holds
-          allocates. Seven instructions: `tcgen05.alloc` under it, `bar.sync 0`, `ld.shared.b32` in front; behind,
-          `tcgen05.fence::before_thread_sync`, `bar.sync 0` (for a pair `barrier.cluster.arrive` and `wait`),
-          `tcgen05.fence::after_thread_sync`, and `tcgen05.dealloc` under the predicate.
+          allocates. Seven instructions, of a pair eight: `tcgen05.alloc` under the predicate, `bar.sync 0`,
+          `ld.shared.b32` in front; behind, `tcgen05.fence::before_thread_sync`, `bar.sync 0` (of a pair
+          `barrier.cluster.arrive` and `wait`), `tcgen05.fence::after_thread_sync`, and `tcgen05.dealloc` under the
+          predicate.
 
         `relinquish` adds `tcgen05.relinquish_alloc_permit` behind the allocation. With `cta_group=2`, one warp of each
         block of a pair allocates; both blocks execute the same. Loads from and stores to the memory must be waited for,

@@ -1,0 +1,94 @@
+"""Each call emits what it says, ptxas takes it where it runs, and elsewhere it is refused at the user's line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tools.shares import share
+
+from pyptx_dsl import ptx
+from pyptx_dsl.errors import InstructionUseError, OperandError
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.trace_context import active
+from pyptx_ir.toolchain import assemble, find_tool
+from pyptx_ir.toolchain.runner import run
+
+from .calls import Bench, Call, calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
+
+CALLS = calls()
+# What takes thousands of calls to refuse them takes one of four, unless everything is asked for.
+SOME = share(CALLS, 4)
+ASKED = (9, 0)  # what ptxas 13.0 reads
+HERE = "calls.py:"
+TARGETS = ("sm_100a", "sm_103a", "sm_110a")
+FAMILIES = {"sm_100f": "sm_100a", "sm_110f": "sm_110a"}
+
+
+def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:
+    """Return the text of a kernel that makes the calls, and what was wrong with some."""
+    faults: list[str] = []
+
+    def k() -> None:
+        bench = Bench(group)
+        here = active()
+        for call in calls:
+            before = here.statement_count
+            try:
+                call.run(bench)
+            except (InstructionUseError, OperandError) as error:
+                faults.append(f"{call.name}: refused: {error}")
+                continue
+            emitted = here.statement_count - before
+            if emitted != call.emits:
+                faults.append(f"{call.name}: emits {emitted} instructions, not {call.emits}")
+        ptx.ret()
+
+    cluster = {"cluster": 2} if group == 2 else {}
+    return kernel(k, arch=target, version=version, block=(128, 1, 1), **cluster).ptx(), faults
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_call_emits_its_instructions_and_ptxas_takes_them(target: str, group: int, tmp_path: Path) -> None:
+    fitting = [call for call in CALLS if target in call.on and group in call.groups]
+    text, faults = trace(fitting, target, ASKED, group)
+    assert not faults, "\n".join(faults)
+    (tmp_path / "module.ptx").write_text(text, encoding="utf-8")
+    arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
+    outcome = run(find_tool("ptxas"), arguments, tmp_path)
+    assert not outcome.status, outcome.output
+    assert len(fitting) > 700
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_ptxas_makes_code_of_them(group: int) -> None:
+    fitting = [call for call in SOME if "sm_100a" in call.on and group in call.groups]
+    text, _ = trace(fitting, "sm_100a", ASKED, group)
+    assert assemble(text, "sm_100a", options=("-O0",)).cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "sm_90a", "sm_120a"])
+def test_elsewhere_each_call_is_refused_at_the_users_line(target: str) -> None:
+    calls = CALLS if target in TARGETS else SOME
+    foreign = [call for call in calls if target not in call.on and 1 in call.groups]
+    _, faults = trace(foreign, target, ASKED, 1)
+    refused = {fault.partition(": refused")[0] for fault in faults}
+    assert [call.name for call in foreign if call.name not in refused] == []
+    assert len(faults) == len(foreign) > 5
+    assert not [fault for fault in faults if HERE not in fault or target not in fault]
+
+
+@pytest.mark.parametrize("version", [(8, 6), (8, 7), (8, 8)])
+def test_in_an_older_version_what_came_later_is_refused_at_the_users_line(version: tuple[int, int]) -> None:
+    fitting = [call for call in SOME if "sm_100a" in call.on and 1 in call.groups]
+    newer = [call for call in fitting if call.since > version]
+    _, faults = trace(fitting, "sm_100a", version, 1)
+    assert [fault.partition(": refused")[0] for fault in faults] == [call.name for call in newer]
+    assert all(HERE in fault for fault in faults)
