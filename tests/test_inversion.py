@@ -153,11 +153,10 @@ OPCODES = sorted({row.opcode for row in manager().instructions()})
 # What only `ptx.inst` writes, by design, and why.
 ONLY_INST = {
     r"acme\.": "no function: it is there for the tests of plugins",
-    r"(clusterlaunchcontrol|fabric|spcompress|spdecompress)\.": "Blackwell's functions are to come",
+    r"(fabric|spcompress|spdecompress)\.": "of PTX 9.3 and later, for which no device is sold yet",
     r"tcgen05\.ld(\.red)?\.spcompress": "loads that compress are of sm_107a",
     r"tcgen05\.mma\.\S+\.block32\.decompress": "the word changes nothing, and is of sm_107f",
-    r"st\.bulk": "Blackwell's functions are to come",
-    r"fence\.proxy\.\w+::\w+\.alias": "Blackwell's functions are to come",
+    r"fence\.proxy\.\w+::\w+\.alias": "of PTX 9.3 and later, for which no device is sold yet",
     r"(bra|brx)\b": "a branch ends a block of the trace, and is written by what structures control flow",
     r"call(\.uni)? (?!\w+;)": "a call has lists of operands, which no other instruction has",
     r"(shfl|vote)\.(?!sync)": "gone since PTX 6.4 on sm_70: all lanes are named since",
