@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Relation: TypeAlias = "tuple[int, ...]"
 
 _RELEASES = frozenset({"release", "acq_rel", "sc"})
+_BARRIERS = frozenset({"bar", "bar.warp"})
 _ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
 
 
@@ -97,7 +98,7 @@ class _Events:
         self.program = program
         self.operations = program.operations
         self.initial = {where: len(self.operations) + index for index, where in enumerate(program.locations)}
-        bars = [number for number, each in enumerate(self.operations) if each.name == "bar"]
+        bars = [number for number, each in enumerate(self.operations) if each.name in _BARRIERS]
         behind = len(self.operations) + len(self.initial)
         self.waits = {number: behind + index for index, number in enumerate(bars)}
         self.size = behind + len(bars)
@@ -138,11 +139,12 @@ class _Events:
     @cached_property
     def meetings(self) -> Relation:
         """Barriers: what arrives at one synchronizes with what waits there. Manual: "Memory synchronization"."""
-        rounds = dict[tuple[int, int, int], list[int]]()
-        for thread, place in enumerate(self.program.places):
+        rounds = dict[tuple[str, int, int, int, int], list[int]]()
+        for (thread, place), name in itertools.product(enumerate(self.program.places), _BARRIERS):
             mine = [number for number in self.waits if self.operations[number].thread == thread]
-            for count, number in enumerate(mine):
-                rounds.setdefault((place.cluster, place.block, count), []).append(number)
+            for count, number in enumerate(each for each in mine if self.operations[each].name == name):
+                warp = place.warp if name == "bar.warp" else 0
+                rounds.setdefault((name, place.cluster, place.block, warp, count), []).append(number)
         pairs = [(one, self.waits[other]) for met in rounds.values() for one in met for other in met]
         return _relation(self.size, pairs)
 

@@ -1,9 +1,10 @@
-"""Litmus programs as kernels on the simulator."""
+"""Litmus programs as kernels on the simulator: in global memory, or those of one block in shared memory."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from pyptx_sim import run
 from .axioms import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyptx_sim import Finding
 
     from .programs import Operation, Program
+
+Memory: TypeAlias = Literal["global", "shared"]
 
 _STRIDE = 16  # words between locations: what is meant to be apart lies apart
 _HEAD = """\
@@ -41,6 +44,7 @@ add.u32 %r2, %r2, %r3;
 setp.eq.u32 %p1, %r1, 0;
 """
 _REGISTERS_BEFORE = 4
+_MASK, _VALUE = "%r38", "%r39"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,65 +60,118 @@ class Run:
         return bool(self.findings)
 
 
-def executed(program: Program, *, seed: int) -> Run:
-    """Run a program under a schedule; findings are those of races in global memory."""
-    memory = np.zeros(len(program.locations) * _STRIDE, np.uint32)
+def executed(program: Program, *, seed: int, memory: Memory = "global") -> Run:
+    """Run a program under a schedule; findings are those of races in its memory."""
+    words = np.zeros(len(program.locations) * _STRIDE, np.uint32)
     seen = np.zeros(max(1, len(_results(program))), np.uint32)
     clusters = 1 + max(place.cluster for place in program.places)
     blocks = 1 + max(place.block for place in program.places)
     warps = 1 + max(place.warp for place in program.places)
     result = run(
-        text_of(program),
+        text_of(program, memory),
         grid=clusters * blocks,
         block=32 * warps,
         cluster=(blocks, 1, 1),
-        args=[memory, seen],
-        checks=("global-race", "lane-race"),
+        args=[words, seen],
+        checks=(f"{memory}-race", "lane-race"),
         seed=seed,
     )
     read = tuple(map(int, seen[: len(_results(program))]))
-    return Run(Outcome(read, tuple(map(int, memory[::_STRIDE]))), result.findings)
+    return Run(Outcome(read, tuple(map(int, words[::_STRIDE]))), result.findings)
 
 
 def _results(program: Program) -> tuple[Operation, ...]:
     return tuple(each for each in program.operations if each.name in ("ld", "atom"))
 
 
-def text_of(program: Program) -> str:
-    """Return the kernel: lane 0 of a warp is a thread of the program; it writes down what it has read at the end."""
-    return _HEAD + "\n".join(_body(program)) + "\nret;\n}\n"
+def text_of(program: Program, memory: Memory = "global") -> str:
+    """Return the kernel: a lane of a warp is a thread of the program; it writes down what it has read at the end.
+
+    Operations that lanes of a warp have at the same place and that are alike are one instruction.
+    """
+    body = _body(program, memory)
+    if memory == "shared":
+        body = _around(body, 4 * _STRIDE * len(program.locations))
+    return _HEAD + "\n".join(body) + "\nret;\n}\n"
 
 
-def _body(program: Program) -> Iterator[str]:
+def _around(body: Iterable[str], size: int) -> Iterator[str]:
+    """Yield also what clears `size` bytes of shared memory before, and what copies them to global memory behind."""
+    places = range(0, size, 4 * _STRIDE)
+    yield f".shared .b32 words[{size // 4}];"
+    yield from (f"st.shared.u32 [words+{at}], 0;" for at in places)
+    yield "bar.sync 1;"
+    yield from body
+    yield "bar.sync 1;"
+    for at in places:
+        yield f"ld.shared.u32 %r4, [words+{at}];"
+        yield f"st.global.u32 [%rd1+{at}], %r4;"
+
+
+def _body(program: Program, memory: Memory) -> Iterator[str]:
     blocks = 1 + max(place.block for place in program.places)
+
+    def number(thread: int) -> int:
+        place = program.places[thread]
+        return (place.cluster * blocks + place.block) * 8 + place.warp
+
+    for warp, threads in itertools.groupby(range(len(program.places)), number):
+        yield f"setp.ne.u32 %p2, %r2, {warp};"
+        yield f"@%p2 bra after_{warp};"
+        yield from _of_warp(program, list(threads), memory)
+        yield "bra END;" if memory == "shared" else "ret;"
+        yield f"after_{warp}:"
+    if memory == "shared":
+        yield "END:"
+
+
+def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[str]:
     results = _results(program)
-    for thread, place in enumerate(program.places):
-        number = (place.cluster * blocks + place.block) * 8 + place.warp
-        yield f"setp.ne.u32 %p2, %r2, {number};"
-        yield f"@%p2 bra after_{thread};"
-        for operation in program.thread(thread):
-            yield _spelt(program, operation, results)
-        for index, operation in enumerate(results):
-            if operation.thread == thread:
-                yield f"@%p1 st.global.u32 [%rd2+{4 * index}], %r{_REGISTERS_BEFORE + index};"
-        yield "ret;"
-        yield f"after_{thread}:"
+    places = {operation.number: program.places[operation.thread] for operation in program.operations}
+    rows = itertools.zip_longest(*(program.thread(thread) for thread in threads))
+    read = list[str]()
+    for count, row in enumerate(rows):
+        alike: dict[str, list[Operation]] = {}
+        for operation in filter(None, row):
+            alike.setdefault(str(operation), []).append(operation)
+        for together in alike.values():
+            register = f"%r{_REGISTERS_BEFORE + count}"
+            if len(threads) > 1:
+                yield from _chosen({places[each.number].lane: each.bit for each in together})
+            value = str(together[0].bit) if len(together) == 1 else _VALUE
+            yield _spelt(program, together[0], register, value, memory)
+            for each in together:
+                if each in results:
+                    read += _chosen({places[each.number].lane: 0}) if len(threads) > 1 else ()
+                    read.append(f"@%p1 st.global.u32 [%rd2+{4 * results.index(each)}], {register};")
+    yield from read
 
 
-def _spelt(program: Program, operation: Operation, results: tuple[Operation, ...]) -> str:
-    if operation.name == "bar":
-        return "bar.sync 0;"
+def _chosen(bits: dict[int, int]) -> Iterator[str]:
+    """Yield what tells lanes from others, in %p1, and gives each its value."""
+    yield f"shr.u32 {_MASK}, {sum(1 << lane for lane in bits)}, %r1;"
+    yield f"and.b32 {_MASK}, {_MASK}, 1;"
+    yield f"setp.ne.u32 %p1, {_MASK}, 0;"
+    for lane, bit in bits.items() if len(bits) > 1 else ():
+        yield f"setp.eq.u32 %p2, %r1, {lane};"
+        yield f"@%p2 mov.u32 {_VALUE}, {bit};"
+
+
+def _spelt(program: Program, operation: Operation, register: str, value: str, memory: Memory) -> str:
+    if operation.name in ("bar", "bar.warp"):
+        return "bar.sync 0;" if operation.name == "bar" else "bar.warp.sync 0xffffffff;"
     words = [operation.semantics, operation.scope] if operation.semantics != "weak" else []
     if operation.name == "fence":
         return "@%p1 " + ".".join(["fence", *words]) + ";"
-    at = f"[%rd1+{4 * _STRIDE * program.locations.index(operation.where)}]"
-    into = f"%r{_REGISTERS_BEFORE + results.index(operation)}" if operation in results else ""
+    base = "%rd1" if memory == "global" else "words"
+    at = f"[{base}+{4 * _STRIDE * program.locations.index(operation.where)}]"
+    name = ".".join([operation.name, *words, memory])
     match operation.name:
         case "ld":
-            return f"@%p1 {'.'.join(['ld', *words, 'global.u32'])} {into}, {at};"
+            return f"@%p1 {name}.u32 {register}, {at};"
         case "st":
-            return f"@%p1 {'.'.join(['st', *words, 'global.u32'])} {at}, {operation.bit};"
+            return f"@%p1 {name}.u32 {at}, {value};"
         case "atom":
-            return f"@%p1 {'.'.join(['atom', *words, 'global.add.u32'])} {into}, {at}, {operation.bit};"
+            return f"@%p1 {name}.add.u32 {register}, {at}, {value};"
         case _:
-            return f"@%p1 {'.'.join(['red', *words, 'global.add.u32'])} {at}, {operation.bit};"
+            return f"@%p1 {name}.add.u32 {at}, {value};"

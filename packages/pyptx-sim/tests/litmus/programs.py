@@ -1,34 +1,38 @@
-"""Litmus programs in a line: what a few threads do with a few words of global memory.
+"""Litmus programs in a line: what a few threads do with a few words of memory.
 
     st x; st.release.gpu f || ld.acquire.gpu f; ld x
 
-Threads stand beside each other: `|` sets apart warps of a block, `||` blocks of a cluster, `|||` clusters. Operations
-are spelt as in PTX, without types: `ld`, `st`, `atom`, `red` of a location, with a semantics (weak without one) and a
-scope; `fence` with both; `bar`, at which all threads of the block meet. Each write of a program has a value of its own:
+Threads stand beside each other: `,` sets apart lanes of a warp, `|` warps of a block, `||` blocks of a cluster, `|||`
+clusters. Operations are spelt as in PTX, without types: `ld`, `st`, `atom`, `red` of a location, with a semantics (weak
+without one) and a scope; `fence` with both; `bar`, at which all threads of the block meet; `bar.warp`, at which those
+of the warp do, all with the same number of operations before. Each write of a program has a value of its own:
 its bit, which `st` stores, and `atom` and `red` add, so that what a read returns tells which writes it saw.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 SCOPES: Final = ("cta", "cluster", "gpu", "sys")
 _NAMES: Final = ("ld", "st", "atom", "red", "fence", "bar")
-_APART: Final = re.compile(r"(\|{1,3})")
+_APART: Final = re.compile(r"(\|{1,3}|,)")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a thread runs: its cluster, its block in it, its warp in that."""
+    """Where a thread runs: its cluster, its block in it, its warp in that, its lane."""
 
     cluster: int
     block: int
     warp: int
+    lane: int = 0
 
     def beside(self, bars: str) -> Place:
-        """Return the place behind `|`, `||` or `|||`."""
+        """Return the place behind `,`, `|`, `||` or `|||`."""
+        if bars == ",":
+            return replace(self, lane=self.lane + 1)
         if bars == "|":
             return Place(self.cluster, self.block, self.warp + 1)
         return Place(self.cluster, self.block + 1, 0) if bars == "||" else Place(self.cluster + 1, 0, 0)
@@ -121,6 +125,8 @@ def program(text: str) -> Program:
 
 def _operation(number: int, thread: int, words: list[str], bit: int) -> Operation:
     (name, *modifiers), where = words[0].split("."), "".join(words[1:])
+    if words[0] == "bar.warp":
+        return Operation(number, thread, *words, "weak", "", "", bit)
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
     if name in ("atom", "red") and semantics == "weak":

@@ -131,8 +131,8 @@ def short_shapes() -> Iterator[str]:
         yield shape.format(w=strength, f=fence).replace(".weak", "").replace("; ;", ";")
 
 
-def random_shapes(count: int, seed: int) -> Iterator[str]:
-    """Yield programs of two or three threads that do anything."""
+def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iterator[str]:
+    """Yield programs of two or three threads, so far apart, that do anything."""
     draw = random.Random(seed)
     operations = [
         *(f"{name} {where}" for name in ("ld", "st") for where in "xf"),
@@ -143,5 +143,33 @@ def random_shapes(count: int, seed: int) -> Iterator[str]:
         threads = ["; ".join(draw.choices(operations, k=draw.randint(2, 3))) for _ in range(draw.randint(2, 3))]
         text = threads[0]
         for thread in threads[1:]:
-            text += f" {draw.choice(APART)} {thread}"
+            text += f" {draw.choice(apart)} {thread}"
         yield text
+
+
+# What lanes of a warp do, each with its own flag: those before the last one stand twice where more lanes are asked for.
+LANES: Final = {
+    "reads, told singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
+    "reads at different times": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",
+    "reads between releases": "ld x; {tell} f; ld y , ld y; ld y; ld x; {tell} g {apart} {hear}; st x",
+    "reads again": "ld x; {tell} f; ld x , ld x; ld y; ld x; {tell} g , ld x{last} {apart} {hear}; st x",
+    "polls, told singly": "ld.relaxed.gpu x; {tell} f , ld.relaxed.gpu x; {tell} g {apart} {hear}; st x",
+    "writes of one": "st.relaxed.gpu x; {tell} f , st.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
+    "updates of one": "red.relaxed.gpu x; {tell} f , red.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
+    "a lane that met the others": "ld x; bar.warp , ld x; bar.warp , ld x; bar.warp; {tell} f {apart} {hear}; st x",
+    "one lane writes": "ld x; {tell} f , ld x; {tell} g , {hear}; st x",
+    "one lane writes behind a meeting": "ld x; bar.warp , ld x; bar.warp , ld y; bar.warp; st x",
+    "some lanes met": "ld x; bar.warp , ld y; bar.warp; ld x , ld x; bar.warp; {tell} f {apart} {hear}; st x",
+}
+
+
+def lanes() -> Iterator[str]:
+    """Yield programs of lanes of one warp that tell by themselves: heard of by another warp, or by one of them."""
+    for shape, apart in itertools.product(LANES.values(), APART):
+        for tell, heard, last in itertools.product(
+            ("st.release.gpu", "red.release.gpu", "st.relaxed.gpu"),
+            ("fg", "gf", "f", "g", "fgh", "hg"),
+            ("", "; st.release.gpu h"),
+        ):
+            hear = "; ".join(f"ld.acquire.gpu {flag}" for flag in heard)
+            yield shape.format(tell=tell, last=last, apart=f" {apart}", hear=hear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pytest
 from tools.shares import at_most
@@ -10,7 +11,10 @@ from tools.shares import at_most
 from .axioms import verdicts
 from .kernels import executed
 from .programs import program
-from .shapes import BARRIERS, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
+from .shapes import BARRIERS, lanes, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
+
+if TYPE_CHECKING:
+    from .kernels import Memory
 
 pytestmark = pytest.mark.scaled
 
@@ -28,8 +32,18 @@ FAMILIES = {
     "long shapes": at_most(list(long_shapes()), 40),
     "short shapes": at_most(list(short_shapes()), 30),
     "barriers": list(BARRIERS),
+    "lanes": at_most(list(dict.fromkeys(lanes())), 50),
+    "random lanes": at_most(_few(list(random_shapes(600, 3, (",", ",", "|")))), 30),
     "random": at_most(_few([*random_shapes(600, seed=1), *random_shapes(600, seed=7)]), 40),
 }
+
+
+# Programs of one block, which may as well share memory of that.
+IN_SHARED_MEMORY = [
+    *(text for text in BARRIERS if "||" not in text and all("bar" in thread for thread in text.split("|"))),
+    *at_most([text for text in dict.fromkeys([*messages(), *lanes()]) if "||" not in text], 60),
+    *FAMILIES["random lanes"][::2],
+]
 
 
 @pytest.mark.parametrize("text", dict.fromkeys(itertools.chain(*FAMILIES.values())))
@@ -39,3 +53,21 @@ def test_runs_show_what_the_axioms_allow_and_races_are_found_where_they_have_one
         run = executed(program(text), seed=seed)
         assert run.outcome in allowed
         assert run.racy in allowed[run.outcome], run.findings
+
+
+@pytest.mark.parametrize("text", IN_SHARED_MEMORY)
+def test_so_it_is_in_shared_memory(text: str) -> None:
+    allowed = verdicts(program(text))
+    for seed in range(SEEDS):
+        run = executed(program(text), seed=seed, memory="shared")
+        assert run.outcome in allowed
+        assert run.racy in allowed[run.outcome], run.findings
+
+
+@pytest.mark.parametrize("memory", ["global", "shared"])
+def test_lanes_that_tell_by_themselves_race_in_some_runs_and_not_in_others(memory: Memory) -> None:
+    texts = [text for text in FAMILIES["lanes"] if "||" not in text]
+    assert {executed(program(text), seed=seed, memory=memory).racy for text in texts for seed in range(2)} == {
+        True,
+        False,
+    }

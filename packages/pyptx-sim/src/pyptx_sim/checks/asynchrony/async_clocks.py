@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.shadow import TIME
 from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP
@@ -88,7 +89,7 @@ class AsyncClocks:
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
         self._reached: dict[int, dict[int, int]] = {}  # by column and warp: up to which clock it has waited
         self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
-        self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lane
+        self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lanes
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[int, list[_Followed]] = {}  # by item_id
         # By place and phase, and column: which lanes have let arrivals follow the work of each clock.
@@ -163,7 +164,8 @@ class AsyncClocks:
             entry = _Outstanding(clock, lanes[own], groups[own], last[number])
             self._groups.setdefault(column, []).append(entry)
             if owner[0] is not None and owner[0].pipelined:
-                issue = int(self._clocks.now[work.warps[order[bounds[number]]]]), int(entry.lanes[0])
+                mask = int(np.bitwise_or.reduce(bits_of(entry.lanes)))
+                issue = int(self._clocks.now[work.warps[order[bounds[number]]]]), mask
                 self._issues.setdefault(column, []).append(issue)
         self._issuers_of(owner[0])[work.warps, work.lanes] = True
         return agents, self._now[agents]
@@ -190,9 +192,9 @@ class AsyncClocks:
                     for column, clock in zip(columns[rest].tolist(), clocks.tolist(), strict=True)
                 ]
             )
-            own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], work.lanes[owners[rest]]
+            own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], bits_of(work.lanes[owners[rest]])
             held = self._clocks.orders(rows[rest], others, issues[:, 1], issues[:, 0])
-            within = self._clocks.orders_within(others, mine, issues[:, 1], issues[:, 0])
+            within = self._clocks.orders_within(rows[rest], others, mine, issues[:, 1], issues[:, 0])
             ordered[rest] = np.where(own, within, held)
         return ordered
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
 from pyptx_sim.checks.race.clocks import Columns
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting, reach_of
+from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, PC, TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 _WIDEST = 16
+_ATOMIC: Final = 1  # the column of an agent's row that has no lanes
 # Reads of so many agents of a block are kept for each granule.
 READERS = 16
 
@@ -163,7 +164,7 @@ class AsyncRaces:
         # What nobody has touched has the time 0, which is known of anybody.
         late = entries.known[entries.rows, last[:, WARP] - 1] < last[:, TIME]
         if entries.atomic:
-            late &= last[:, LANE] == 0
+            late &= last[:, _ATOMIC] == 0
         if entries.work is not None and late.any():
             at = np.flatnonzero(late)
             late[at] = ~self.agents.issued_before(entries.work, entries.owners[at], entries.rows[at], last[at])
@@ -207,11 +208,11 @@ class AsyncRaces:
         return seen
 
     def unfenced(
-        self, proxy: Proxy, space: Space, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]
+        self, proxy: Proxy, space: Space, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
         """Tell for each entry whether, by what is known in `rows`, a proxy does not see what others did."""
         seen = self._shown(proxy, space)  # may widen what is known
-        return ~seen.hold(self._clocks.known, rows, others, lanes, times)
+        return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
     def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
         """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
@@ -255,7 +256,7 @@ class AsyncRaces:
                 continue
             self._told |= touch.barriers is not None and not touch.writes and touch.space == "shared"
             marked = np.empty((len(agents), COLUMNS), np.int32)
-            marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
+            marked[:, WARP], marked[:, _ATOMIC] = agents + 1, touch.atomic
             marked[:, TIME], marked[:, PC] = times, work.pc
             _enter(self._marks[touch.space], entries, marked, None if touch.writes else blocks)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.clocks import Columns
-from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP, WIDEST_ACCESS, pieces
+from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
-    from pyptx_sim.checks.race.shadow import Shadow, Table
+    from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
@@ -40,9 +42,9 @@ class CrossOrdering:
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lane, time, pc
-        self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lane, time, pc
-        # By place and a warp of another block: lane, time, pc.
+        self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
+        self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lanes, time, pc
+        # By place and a warp of another block: lanes, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
@@ -90,32 +92,17 @@ class CrossOrdering:
         ordered: Ordered,
     ) -> None:
         message = "issues work that writes {}, which a warp may still read"
+        found = []
         if shadow.readers is not None:
-            lanes = np.repeat(work.lanes[touch.owners], len(at) // len(touch.owners))
-            late = shadow.readers.unordered(at, warps, rows, lanes)
-            found = [(int(late.entries[0]), int(late.pcs[0]))] if late is not None else []
-        else:
-            late_reads = (self._late(table, at, warps, rows, ordered) for table in (shadow.read, shadow.first))
-            found = [late for late in late_reads if late is not None]
-        for entry in found:
-            why = self._work.why_early(int(warps[entry[0]]))
-            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, *entry, why=why)
-
-    def _late(
-        self,
-        table: Table,
-        at: NDArray[np.int64],
-        warps: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        ordered: Ordered,
-    ) -> tuple[int, int] | None:
-        """Return the first entry whose last read is not ordered before it, and the pc of that."""
-        last = table.touched(at)
-        if last is None:
-            return None
-        touched = np.flatnonzero(last[:, WARP] != NOBODY)
-        bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=True)]
-        return (int(bad[0]), int(last[bad[0], PC])) if len(bad) else None
+            masks = np.repeat(bits_of(work.lanes)[touch.owners], len(at) // len(touch.owners))
+            late = shadow.readers.unordered(at, warps, rows, masks)
+            found += [] if late is None else [(int(late.entries[0]), int(late.last[0, PC]))]
+        for which, last in shadow.reads_of(at):
+            bad = np.flatnonzero(~ordered(rows[which], warps[which], last, reads=True))[:1]
+            found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
+        for first, pc in found:
+            why = self._work.why_early(int(warps[first]))
+            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, why=why)
 
     def _against_unfenced_reads(
         self,
@@ -172,8 +159,8 @@ class CrossOrdering:
         proxy = work.proxy_of(touch)
         if proxy is None or not len(here):
             return
-        lanes = last[here, LANE]
-        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], lanes, last[here, TIME])]
+        masks = last[here, MASK]
+        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, last[here, TIME])]
         if len(bad):
             message = f"{does}no fence lets the {proxy.name} proxy see it"
             first = int(bad[0])
@@ -202,21 +189,21 @@ class CrossOrdering:
 
     def made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier, and when."""
-        self._made[place] = (warp, lane, int(self._clocks.now[warp]), pc)
+        self._made[place] = (warp, 1 << lane, int(self._clocks.now[warp]), pc)
         self._seen[place] = set()
         self._shown.clear()
 
     def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
         uses, users = self._uses.setdefault(place, {}), warps.tolist()
-        for user, lane, time in zip(users, _lanes(masks).tolist(), self._clocks.now[warps].tolist(), strict=True):
-            uses[user] = (lane, time, pc)
+        for user, lanes, time in zip(users, masks_of(masks).tolist(), self._clocks.now[warps].tolist(), strict=True):
+            uses[user] = (lanes, time, pc)
         made = self._made.get(place)
         if made is None or self._seen[place].issuperset(users):
             return
-        warp, lane, time, other_pc = made
+        warp, lanes, time, other_pc = made
         first = masks.argmax(axis=1)
-        known = self._holds(self._clocks.rows(warps, first), warp, lane, time, self._inits) | (warps == warp)
+        known = self._holds(self._clocks.rows(warps, first), warp, lanes, time, self._inits) | (warps == warp)
         self._seen[place].update(warps[known].tolist())
         late = warps[~known]
         if len(late):
@@ -226,14 +213,14 @@ class CrossOrdering:
             self._report("mbarrier-unsynchronised", message, pc, other_pc)
 
     def _holds(
-        self, rows: Offsets, warp: int, lane: int, time: int, further: Columns | None = None
+        self, rows: Offsets, warp: int, lanes: int, time: int, further: Columns | None = None
     ) -> NDArray[np.bool_]:
-        """Tell for each row whether it knows what a lane did at a time, or has been shown that."""
+        """Tell for each row whether it knows what lanes did at a time, or has been shown that."""
         everywhere = np.zeros(len(rows), np.int64)
-        held = self._clocks.orders(rows, everywhere + warp, everywhere + lane, everywhere + time)
+        held = self._clocks.orders(rows, everywhere + warp, everywhere + lanes, everywhere + time)
         if further is not None:
             known = self._clocks.known
-            held |= further.hold(known, rows, everywhere + warp, everywhere + lane, everywhere + time)
+            held |= further.hold(known, rows, everywhere + warp, everywhere + lanes, everywhere + time)
         return held
 
     def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
@@ -271,8 +258,8 @@ class CrossOrdering:
             message = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
             self._report(proxy.unfenced, message, work.pc, made[3], cause="initialisation", severity="note")
 
-    def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lane: int, time: int) -> bool:
-        entry = (np.array([maker]), np.array([lane]), np.array([time]))
+    def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lanes: int, time: int) -> bool:
+        entry = (np.array([maker]), np.array([lanes]), np.array([time]))
         unfenced = bool(self._work.unfenced(proxy, "shared", row, *entry)[0])
         return unfenced and (self._inits is None or not self._inits.hold(self._clocks.known, row, *entry)[0])
 
@@ -308,15 +295,18 @@ class CrossOrdering:
 
     def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
-        for (place, warp), (lane, time, pc) in self._arrivals.items():
+        for (place, warp), (lanes, time, pc) in self._arrivals.items():
             end = self._known_at_end(place // self._view.shared_stride())
-            if not self._held_at_end(end, np.array([warp]), np.array([lane]), np.array([time]))[0]:
+            if not self._held_at_end(end, np.array([warp]), np.array([lanes]), np.array([time]))[0]:
                 self._tell_exited("arrives at the mbarrier", warp, place, pc)
         if shadow is not None and self._foreign is not None:
             per_piece = WIDEST_ACCESS // shadow.granule
             at = (np.flatnonzero(self._foreign)[:, None] * per_piece + np.arange(per_piece)).reshape(-1)
-            for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
-                self._judge_foreign(table, at, does, shadow.granule, first_warp)
+            for table, does in ((shadow.write, "writes to"), (shadow.poll, "reads")):
+                self._judge_foreign(at, table.get(at), does, shadow.granule, first_warp)
+            readers = () if shadow.readers is None else shadow.readers.of(at)
+            for read, rows in itertools.chain(readers, shadow.reads_of(at)):
+                self._judge_foreign(at[read], rows, "reads", shadow.granule, first_warp)
         self._judge_work()
 
     def _judge_work(self) -> None:
@@ -336,10 +326,9 @@ class CrossOrdering:
                     message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
 
-    def _judge_foreign(self, table: Table, at: NDArray[np.int64], does: str, granule: int, first_warp: int) -> None:
-        rows = table.touched(at)
-        if rows is None:
-            return
+    def _judge_foreign(
+        self, at: NDArray[np.int64], rows: NDArray[np.int32], does: str, granule: int, first_warp: int
+    ) -> None:
         blocks = at * granule // self._view.shared_stride()
         others = rows[:, WARP].astype(np.int64) - first_warp
         foreign = np.flatnonzero(
@@ -348,7 +337,7 @@ class CrossOrdering:
         for block in np.unique(blocks[foreign]).tolist():
             here = foreign[blocks[foreign] == block]
             last = rows[here]
-            bad = here[~self._held_at_end(self._known_at_end(block), others[here], last[:, LANE], last[:, TIME])]
+            bad = here[~self._held_at_end(self._known_at_end(block), others[here], last[:, MASK], last[:, TIME])]
             if len(bad):
                 first = int(bad[0])
                 self._tell_exited(does, int(others[first]), int(at[first]) * granule, int(rows[first, PC]))
@@ -360,12 +349,12 @@ class CrossOrdering:
         known: Known = self._clocks.known[rows].max(axis=0, keepdims=True)
         return known
 
-    def _held_at_end(self, end: Known, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+    def _held_at_end(self, end: Known, others: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell what warps are known to have done before a block's end; seeing it is not needed."""
         only = np.zeros(len(others), np.int64)
-        held = self._clocks.own.hold(end, only, others, lanes, times)
+        held = self._clocks.own.hold(end, only, others, masks, times)
         if self._phases.over is not None:
-            held |= self._phases.over.hold(end, only, others, lanes, times)
+            held |= self._phases.over.hold(end, only, others, masks, times)
         return held
 
     def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
@@ -373,11 +362,3 @@ class CrossOrdering:
         where = self._view.describe("shared", offset)
         message = f"{name_of(self._view, warp)} {does} {where} of block slot {block}, which may have ended by then"
         self._report("exited-block", message, pc, pc)
-
-
-def _lanes(masks: Masks) -> NDArray[np.int64]:
-    """Return the lane of each mask, SEVERAL where there are more."""
-    positions, lanes = masks.nonzero()
-    if len(lanes) == len(masks):
-        return lanes
-    return np.where(np.bincount(positions, minlength=len(masks)) == 1, masks.argmax(axis=1), SEVERAL)

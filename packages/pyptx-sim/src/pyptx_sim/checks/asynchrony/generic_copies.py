@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Shadow
+from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Shadow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +46,9 @@ class GenericCopies:
         if kind in self._kinds:
             positions, lanes = np.nonzero(masks)
             times = self._clocks.now[warps[positions]].tolist()
-            for thread, time in zip(zip(warps[positions].tolist(), lanes.tolist(), strict=True), times, strict=True):
+            for thread, time in zip(
+                zip(warps[positions].tolist(), bits_of(lanes).tolist(), strict=True), times, strict=True
+            ):
                 self._waits.setdefault(thread, []).append(time)
 
     def issued(self, work: Work, touch: Touch) -> None:
@@ -59,7 +62,7 @@ class GenericCopies:
         owners = np.repeat(touch.owners, at.shape[1])
         entries = np.empty((len(owners), COLUMNS), np.int32)
         entries[:, WARP] = work.warps[owners] + 1
-        entries[:, LANE] = work.lanes[owners]
+        entries[:, MASK] = bits_of(work.lanes)[owners]
         entries[:, TIME] = self._clocks.now[work.warps[owners]]
         entries[:, PC] = work.pc
         shadow.write.put(at.reshape(-1), entries)
@@ -78,8 +81,8 @@ class GenericCopies:
         here = np.flatnonzero(last[:, WARP] != NOBODY)
         rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
         writers = last[here, WARP].astype(np.int64) - 1
-        lanes, times = last[here, LANE], self._done(writers, last[here, LANE], last[here, TIME])
-        bad = here[self._work.unfenced(proxy, touch.space, rows, writers, lanes, times)]
+        masks, times = last[here, MASK], self._done(writers, last[here, MASK], last[here, TIME])
+        bad = here[self._work.unfenced(proxy, touch.space, rows, writers, masks, times)]
         if len(bad):
             first = int(bad[0])
             where = self._view.describe(touch.space, int(at[first]) * shadow.granule)
@@ -87,12 +90,12 @@ class GenericCopies:
             message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
             self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
 
-    def _done(self, warps: Offsets, lanes: NDArray[np.int32], times: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _done(self, warps: Offsets, masks: NDArray[np.int32], times: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return when threads that have issued copies at some times have waited for them, or these times."""
-        threads, which = np.unique(np.stack([warps, lanes, times], axis=1), axis=0, return_inverse=True)
+        threads, which = np.unique(np.stack([warps, masks, times], axis=1), axis=0, return_inverse=True)
         done = []
-        for warp, lane, time in threads.tolist():
-            waits = self._waits.get((warp, lane), [])
+        for warp, mask, time in threads.tolist():
+            waits = self._waits.get((warp, mask), [])
             at = bisect.bisect_left(waits, time)
             done.append(waits[at] if at < len(waits) else time)
         return np.array(done, np.int32)[which.reshape(-1)]

@@ -14,7 +14,8 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.clocks import Columns
-from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +115,7 @@ class OneWayProxies:
         row = self._clocks.rows(np.array([warp]), np.array([lane]))
         for other, times in acquired.items():
             for each in times:
-                there = np.array([other]), np.array([each.lane]), np.array([each.time])
+                there = np.array([other]), bits_of(np.array([each.lane])), np.array([each.time])
                 if other == warp or self._clocks.orders(row, *there)[0]:
                     yield each.known
 
@@ -133,7 +134,7 @@ class OneWayProxies:
         wide[0, : len(known)] = known
         row, others = np.zeros(len(here), np.int64), np.maximum(writers, 0)
         # What an earlier wave wrote is released, or nobody can know.
-        seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, LANE], last[here, TIME])
+        seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, MASK], last[here, TIME])
 
     def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
         where = self._view.describe(touch.space, offset)

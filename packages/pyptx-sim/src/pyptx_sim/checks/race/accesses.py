@@ -1,8 +1,4 @@
-"""Accesses of warps to what they share: judged against the last ones of the same bytes, then remembered.
-
-What it can miss: of reads by more than two lanes of one warp, that nothing orders among each other, it is known that
-there were several; a write that is ordered behind two of them is not held against the others.
-"""
+"""Accesses of warps to what they share: judged against the last ones of the same bytes, then remembered."""
 
 from __future__ import annotations
 
@@ -10,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx_sim.checks.race.entries import entries_of, lanes_differ, read_again, rises
+from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
+from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, reach_of
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, WARP, Shadow, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +45,7 @@ class Accesses:
         """Watch the run behind `view`."""
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
         self._causality = causality
+        self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
@@ -94,19 +92,19 @@ class Accesses:
         self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
             self._causality.observe(shadow, step)  # it comes behind nothing itself: only what follows does
-            self._enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
+            self._reads.enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
+            return
+        if kind == "read" and shadow.readers is not None:
+            shadow.readers.enter(step, shadow.more_reads)
             return
         if kind == "read":
-            self._enter(shadow.read, shadow.first, shadow.more_reads, step, shadow.readers)
+            self._reads.enter(shadow.read, shadow.first, shadow.more_reads, step)
             return
-        self._judge(shadow, step, "read")
-        self._judge(shadow, step, "first")
+        self._judge_reads(shadow, step)
         if kind == "write" or self._causality.mixed:
             self._judge(shadow, step, "poll")
             self._judge(shadow, step, "first_poll")
             self._judge_more(shadow, step, "poll", shadow.more_polls)
-        self._judge_more(shadow, step, "read", shadow.more_reads)
-        self._judge_readers(shadow, step)
         if kind == "atomic":
             self._keep_covered(shadow, step)
         else:
@@ -114,7 +112,7 @@ class Accesses:
                 more.drop(step.at)
         shadow.write.put(step.at, step.entries, step.reach)
         shadow.atomic[step.at] = kind == "atomic"
-        if kind == "write" or self._causality.mixed:
+        if not rises(step.at) and (kind == "write" or self._causality.mixed or not self._causality.updates(step.pc)):
             self._judge_within(shadow, step)
 
     def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
@@ -139,7 +137,7 @@ class Accesses:
         mutual = touched & shadow.atomic[step.at] & causality.mutual(step.pc, step.warps, last)
         kept = touched & ~mutual
         if not causality.updates(step.pc):
-            kept[mutual] = ~causality.ordered(step.rows[mutual], step.warps[mutual], last[mutual])
+            kept[mutual] = ~causality.precede(step, np.flatnonzero(mutual), last[mutual])
         if causality.mixed and len(step.at) <= CROWD * step.granules:
             # What this one is morally strong with, another one may not be.
             kept = touched
@@ -197,14 +195,7 @@ class Accesses:
             at, last = at[~mutual], last[~mutual]
         if not len(at):
             return
-        if earlier not in _READS or shadow.readers is None:
-            ordered = self._causality.ordered(step.rows[at], step.warps[at], last, reads=earlier not in _WRITES)
-            if earlier in _WRITES and not ordered.all():
-                ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
-                ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
-            if not ordered.all():
-                self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
-        self._judge_lanes(step, earlier, at, last, shadow.granule)
+        self._judge_last(shadow, step, earlier, at, last)
 
     def _judge_more(self, shadow: Shadow, step: Step, earlier: Earlier, more: Overflow) -> None:
         """Judge a step against earlier accesses of which there is more than the tables have room for."""
@@ -215,12 +206,27 @@ class Accesses:
         if step.kind in _STRONG and earlier != "read":
             mutual = self._causality.mutual(step.pc, step.warps[at], last) & self._causality.is_strong(last)
             at, last = at[~mutual], last[~mutual]
-        ordered = self._causality.ordered(step.rows[at], step.warps[at], last, reads=earlier != "covered")
-        if earlier == "covered" and not ordered.all():
+        self._judge_last(shadow, step, earlier, at, last)
+
+    def _judge_last(
+        self, shadow: Shadow, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
+    ) -> None:
+        """Look among the entries `at` for ones that nothing orders behind the `last` accesses."""
+        ordered = self._causality.precede(step, at, last, reads=earlier not in _WRITES)
+        if earlier in _WRITES and not ordered.all():
             ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
+            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
         if not ordered.all():
-            self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
-        self._judge_lanes(step, earlier, at, last, shadow.granule)
+            self._tell(step, at[~ordered], earlier, last[~ordered], shadow.granule)
+
+    def _tell(
+        self, step: Step, bad: NDArray[np.int64], earlier: Earlier, last: NDArray[np.int32], granule: int
+    ) -> None:
+        """Report `bad` entries, of which each races with one of the `last` accesses: of other warps, or other lanes."""
+        own = last[:, WARP] == step.entries[bad, WARP]
+        for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
+            if which.any():
+                self._reports.against(step, bad[which], earlier, last[which], rule, granule)
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell which of the entries `at` store again what the same instruction of their block has stored, as in `last`.
@@ -240,20 +246,6 @@ class Accesses:
         same: NDArray[np.bool_] = warps // size == others // size
         return same
 
-    def _judge_lanes(
-        self, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
-    ) -> None:
-        """Look among the entries `at` for ones whose `last` access was another lane's of the same warp."""
-        own = np.flatnonzero((last[:, WARP] == step.entries[at, WARP]) & (last[:, LANE] != step.entries[at, LANE]))
-        if not len(own):
-            return
-        at, last = at[own], last[own]
-        ordered = self._clocks.orders_within(step.warps[at], step.lanes[at], last[:, LANE], last[:, TIME])
-        if earlier == "write" and not ordered.all():
-            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
-        if not ordered.all():
-            self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
-
     def judge_issuers(self, work: Work, touch: Touch, shadow: Shadow) -> None:
         """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
         granules = shadow.granules(touch.offsets, touch.size)
@@ -265,17 +257,17 @@ class Accesses:
         owners = touch.owners[written // granules.shape[1]]
         kind: AccessKind = "write" if touch.writes else "read"
         step = self._step(at[written, None], touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
-        self._judge_lanes(step, "write", np.arange(len(written)), last[written], shadow.granule)
+        own = np.flatnonzero(last[written, WARP] == step.entries[:, WARP])
+        self._judge_last(shadow, step, "write", own, last[written][own])
 
     def _judge_within(self, shadow: Shadow, step: Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.
 
         That threads of a block store one value to one place is no fault: one of the stores is performed, whichever.
         """
-        if rises(step.at):
-            return
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero(lanes_differ(winner, step.entries))
+        shadow.more_writes.add(step.at[lost], step.entries[lost])
         if self.stores is not None and len(lost):
             _, which = np.unique(step.at, return_inverse=True)
             last = np.zeros(len(step.at), np.int64)
@@ -288,105 +280,15 @@ class Accesses:
             lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):
             return
-        same_warp = winner[lost, WARP] == step.entries[lost, WARP]
-        for bad, rule in ((lost[~same_warp], f"{step.space}-race"), (lost[same_warp], "lane-race")):
-            if len(bad):
-                self._reports.against(step, bad, "write", winner[bad], rule, shadow.granule)
+        self._tell(step, lost, "write", winner[lost], shadow.granule)
 
-    def _judge_readers(self, shadow: Shadow, step: Step) -> None:
-        """Look for a read by any warp of the block (or cluster) that is not ordered before this write."""
-        late = None if shadow.readers is None else shadow.readers.unordered(step.at, step.warps, step.rows)
+    def _judge_reads(self, shadow: Shadow, step: Step) -> None:
+        """Look for reads that are not ordered before these writes."""
+        self._judge_more(shadow, step, "read", shadow.more_reads)
+        if shadow.readers is None:
+            self._judge(shadow, step, "read")
+            self._judge(shadow, step, "first")
+            return
+        late = shadow.readers.unordered(step.at, step.warps, step.rows, step.entries[:, MASK])
         if late is not None:
-            bad = np.unique(late.entries)
-            reader = int(late.readers[0]), int(late.lanes[0])
-            self._reports.against_reader(step, bad, reader, int(late.pcs[0]), shadow.granule)
-
-    def _enter(
-        self, table: Table, first: Table, more: Overflow | None, step: Step, readers: Readers | None = None
-    ) -> None:
-        """Enter reads, or polls: the last ones; one before that nothing orders before these; and if need be, more."""
-        last = table.touched(step.at, step.reach)
-        winner = self._enter_read(table, step, last, readers)
-        if readers is not None:
-            more = None  # they have them all
-        if last is not None:
-            self._keep_first(first, more, step, last, winner)
-        if winner is not None and more is not None:
-            self._keep_together(first, more, step, winner)
-
-    def _enter_read(
-        self, table: Table, step: Step, last: NDArray[np.int32] | None, readers: Readers | None = None
-    ) -> NDArray[np.int32] | None:
-        """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such.
-
-        `last` is what the table held, if anything. Return what it holds now if lanes of the step may have met there.
-        `readers` keeps it beside the reads of other warps.
-        """
-        at, entries = step.at, step.entries
-        again = None if last is None else read_again(last, entries)
-        table.put(at, entries, step.reach)
-        winner = None
-        if not rises(at):  # some granules may be read by several lanes at once
-            winner = table.get(at)
-            together = read_again(winner, entries)
-            again = together if again is None else again | together
-        if readers is not None:
-            readers.enter(at, step.warps, entries, step.pc)
-        if again is not None and again.any():
-            entries = entries[again]
-            entries[:, LANE] = SEVERAL
-            table.put(at[again], entries, step.reach)
-            if readers is not None:
-                readers.enter(at[again], step.warps[again], entries, step.pc)
-        return winner
-
-    def _keep_first(
-        self, table: Table, more: Overflow | None, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
-    ) -> None:
-        """Keep those of the `last` reads that nothing orders before these: in the table, or beside what is there.
-
-        Of several reads of one granule in this step, the one that is in the table, `winner`, speaks for all.
-        """
-        new = step.entries
-        other = (last[:, WARP] != NOBODY) & ((last[:, WARP] != new[:, WARP]) | (last[:, LANE] != new[:, LANE]))
-        mixed = step.kind == "strong-read" and self._causality.mixed
-        if mixed:  # what a later read of the same lane is morally strong with, this one may not be
-            other |= (last[:, WARP] != NOBODY) & (last[:, PC] != step.pc)
-        if winner is not None:
-            other &= (winner[:, WARP] == new[:, WARP]) & (winner[:, LANE] == new[:, LANE])
-        at = np.flatnonzero(other)
-        if len(at) and not mixed:
-            at = at[self._unordered(step, at, last[at])]
-        if not len(at):
-            return
-        first = table.touched(step.at[at], step.reach)
-        if first is not None:
-            free = first[:, WARP] == NOBODY
-            free[~free] = ~self._unordered(step, at[~free], first[~free]) & (not mixed)
-            if more is not None:
-                more.add(step.at[at[~free]], last[at[~free]])
-            at = at[free]
-        if len(at):
-            table.put(step.at[at], last[at], step.reach)
-
-    def _unordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
-        warps, lanes = step.warps[at], step.lanes[at]
-        same = last[:, WARP] == step.entries[at, WARP]
-        apart = same & ~self._clocks.orders_within(warps, lanes, last[:, LANE], last[:, TIME])
-        unordered: NDArray[np.bool_] = apart | ~self._causality.ordered(step.rows[at], warps, last)
-        return unordered
-
-    def _keep_together(self, table: Table, more: Overflow, step: Step, winner: NDArray[np.int32]) -> None:
-        """Keep the other warps that read a granule in this step than that of `winner`, which is in the table."""
-        lost = winner[:, WARP] != step.entries[:, WARP]
-        if not lost.any():
-            return
-        at, entries = step.at[lost], step.entries[lost]
-        first = table.touched(at)
-        free = np.ones(len(at), np.bool_) if first is None else first[:, WARP] == NOBODY
-        beside = ~free
-        if free.any():
-            table.put(at[free], entries[free])
-            beside[free] = lanes_differ(table.get(at[free]), entries[free])
-        more.add(at[beside], entries[beside])
+            self._tell(step, late.entries, "read", late.last, shadow.granule)

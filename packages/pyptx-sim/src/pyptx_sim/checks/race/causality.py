@@ -12,7 +12,7 @@ import numpy as np
 from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.reports import Step
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,16 +86,30 @@ class Causality:
         """
         others = last[:, WARP].astype(np.int64) - self.first_warp
         here = np.maximum(others, 0)
-        ordered = self._clocks.orders(rows, here, last[:, LANE], last[:, TIME])
+        ordered = self._clocks.orders(rows, here, last[:, MASK], last[:, TIME])
         ordered |= warps == others
         if reads and self._phases.over is not None:
-            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
+            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, MASK], last[:, TIME])
         if others.min(initial=0) < 0:
             gone = others < 0
             ordered[gone] = self._clocks.retired.hold(
-                rows[gone], last[gone, WARP].astype(np.int64), last[gone, LANE], last[gone, TIME]
+                rows[gone], last[gone, WARP].astype(np.int64), last[gone, MASK], last[gone, TIME]
             )
         return ordered
+
+    def precede(
+        self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
+    ) -> NDArray[np.bool_]:
+        """Tell for each of `last` whether it happens before one of the entries `at`; other lanes are other threads."""
+        rows, warps, mine = step.rows[at], step.warps[at], step.entries[at]
+        before = self.ordered(rows, warps, last, reads=reads)
+        own = np.flatnonzero((last[:, WARP] == mine[:, WARP]) & (last[:, MASK] != mine[:, MASK]))
+        if len(own):
+            there = last[own]
+            before[own] = self._clocks.orders_within(
+                rows[own], warps[own], mine[own, MASK], there[:, MASK], there[:, TIME]
+            )
+        return before
 
     def unsettled(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
@@ -122,7 +136,7 @@ class Causality:
             self._observe(step, np.flatnonzero(mutual), last, shadow.granule)
 
     def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        fresh = at[~self.ordered(step.rows[at], step.warps[at], last[at])]
+        fresh = at[~self.precede(step, at, last[at])]
         if len(fresh):
             self._observed.read(step, fresh, last[fresh], granule)
 

@@ -11,10 +11,11 @@ made when it is needed first; of the others it tells what it knows itself, up to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import LANES, booleans_of
 from pyptx_sim.checks.race.retired import Retired
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Masks, Offsets
 
-LANES: Final = 32
 Known: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
@@ -69,15 +69,10 @@ class Columns:
         known: Known,
         rows: Offsets,
         warps: Offsets,
-        lanes: NDArray[Any],
+        masks: NDArray[Any],
         times: NDArray[Any],
-        *,
-        several: int = 2,
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether a row knows what lane `lanes` of `warps` did at `times`.
-
-        A negative lane stands for several lanes, of which `several` must be known by themselves.
-        """
+        """Tell for each entry whether a row knows what all lanes in `masks` of `warps` did at `times`."""
         held: NDArray[np.bool_] = known[rows, self.first + warps] >= times
         if not self._lanes or held.all():
             return held
@@ -85,8 +80,7 @@ class Columns:
         if len(at):
             rows, columns, times = rows[at, None], self._of_lanes[warps[at]], times[at, None]
             seen = (columns >= 0) & (known[rows, columns] >= times)
-            lane = lanes[at]
-            held[at] = np.where(lane >= 0, seen[np.arange(len(at)), lane], np.count_nonzero(seen, axis=1) >= several)
+            held[at] = (seen | ~booleans_of(masks[at])).all(axis=1)
         return held
 
 
@@ -302,18 +296,18 @@ class WarpClocks:
 
     # --- order ----------------------------------------------------------------------------------
 
-    def orders(self, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the work of lane `lanes` of `others` at `times` is known in `rows`."""
-        return self.own.hold(self.known, rows, others, lanes, times)
+    def orders(self, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the work of lanes `masks` of `others` at `times` is known in `rows`."""
+        return self.own.hold(self.known, rows, others, masks, times)
 
     def orders_within(
-        self, warps: Offsets, lanes: Offsets, others: NDArray[Any], times: NDArray[Any]
+        self, rows: Offsets, warps: Offsets, masks: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether lane `others` at `times` of the same warp is ordered before lane `lanes` now.
+        """Tell for each entry whether what lanes `others` of a warp did at `times` comes before what `masks` do now.
 
-        A negative lane stands for several lanes; it counts as ordered once any of them is.
+        `rows` say what these know.
         """
-        rows = self.rows(warps, lanes)
-        ordered: NDArray[np.bool_] = self.own.hold(self.known, rows, warps, others, times, several=1)
-        ordered |= lanes == others
+        further = others & ~masks
+        ordered: NDArray[np.bool_] = self.own.hold(self.known, rows, warps, further, times)
+        ordered |= further == 0
         return ordered

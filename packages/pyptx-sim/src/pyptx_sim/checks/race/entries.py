@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import COLUMNS, LANE, PC, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.race.reports import Step
     from pyptx_sim.observer import Offsets
 
 
 def entries_of(warps: Offsets, lanes: Offsets, times: NDArray[np.int32], pc: int, count: int) -> NDArray[np.int32]:
     """Return the entries of accesses by the instruction at `pc`, `count` of each: one behind the other."""
     entries = np.empty((len(warps), COLUMNS), np.int32)
-    entries[:, WARP], entries[:, LANE] = warps, lanes
+    entries[:, WARP], entries[:, MASK] = warps, bits_of(lanes)
     entries[:, TIME], entries[:, PC] = times, pc
     if count == 1:
         return entries
@@ -30,13 +33,24 @@ def rises(at: NDArray[np.int64]) -> bool:
 
 
 def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell which entries of the shadow are of other lanes than others: warp and lane stand side by side in them."""
+    """Tell which entries of the shadow are of other lanes than others: warp and lanes stand side by side in them."""
     differ: NDArray[np.bool_] = some.view(np.int64)[:, 0] != others.view(np.int64)[:, 0]
     return differ
 
 
-def read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell which entries come from another lane of the same warp than the `last` read, at the same time."""
-    same: NDArray[np.bool_] = (last[:, WARP] == entries[:, WARP]) & (last[:, TIME] == entries[:, TIME])
-    same &= last[:, LANE] != entries[:, LANE]
-    return same
+def by_warp_and_granule(step: Step) -> Step:
+    """Return a step that has one entry for all lanes of a warp that touch a granule."""
+    if rises(step.at):
+        return step
+    keys = step.warps * (step.reach[1] + 1) + step.at
+    ordered = np.sort(keys)
+    if (ordered[1:] > ordered[:-1]).all():
+        return step
+    order = keys.argsort(kind="stable")
+    first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    some = order[first]
+    entries = step.entries[some]
+    entries[:, MASK] = np.bitwise_or.reduceat(step.entries[order, MASK], first)
+    return replace(
+        step, at=step.at[some], warps=step.warps[some], lanes=step.lanes[some], rows=step.rows[some], entries=entries
+    )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import named
 from pyptx_sim.checks.race.messages import CROWD, level_of
-from pyptx_sim.checks.race.shadow import SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,12 +27,16 @@ __all__ = ["Flags", "Racer"]
 
 @dataclass(frozen=True, slots=True)
 class Racer:
-    """A thread that races: its warp, its lane (or `SEVERAL`), and when and at which instruction it made its access."""
+    """Threads of a warp that race: a mask of lanes, and when and at which instruction they made their access."""
 
     warp: int
-    lane: int
+    mask: int
     time: int
     pc: int
+
+    def has(self, lane: int) -> bool:
+        """Tell whether a lane is one of them."""
+        return bool(self.mask >> lane & 1)
 
 
 @dataclass(slots=True)
@@ -120,7 +124,8 @@ class Flags:
         """Yield reads of flags written behind the other's access: those of the two threads themselves first."""
         reads = [read for read in self._read.get(me.warp, {}).values() if self._behind(read.write, other)]
         yield from sorted(
-            reads, key=lambda read: (read.write.warp != other.warp, read.lane != me.lane, read.write.lane != other.lane)
+            reads,
+            key=lambda read: (read.write.warp != other.warp, not me.has(read.lane), not other.has(read.write.lane)),
         )
 
     def _behind(self, write: _Write, other: Racer) -> bool:
@@ -146,10 +151,10 @@ class Flags:
         for scope in scopes:
             if not self._holds(scope, me.warp, write.warp):
                 return f"a fence beside the flag has the scope .{scope}, which does not hold both threads"
-        if write.warp != other.warp or other.lane not in {write.lane, SEVERAL}:
+        if write.warp != other.warp or not other.has(write.lane):
             return f"another thread writes the flag, at {writes}, and has not met the one that made the access since"
-        if me.lane not in {read.lane, SEVERAL}:
-            return f"lane {read.lane} reads the flag, at {reads}, and lane {me.lane} has not met it since"
+        if not me.has(read.lane):
+            return f"lane {read.lane} reads the flag, at {reads}, and {named(me.mask)} has not met it since"
         return ""
 
     def _holds(self, scope: str, warp: int, other: int) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.clocks import LANES
+from pyptx_sim.checks.race.lane_masks import LANES
 from pyptx_sim.machine.lanes import by_warp
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import LANE, PC, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import Step
 
 _Write: TypeAlias = "tuple[str, int, int, int, int, int]"
-"""A space, a byte in it, and the warp, lane, time and instruction that wrote it."""
+"""A space, a byte in it, and the warp, lanes, time and instruction that wrote it."""
 
 
 class Observations:
@@ -73,10 +74,10 @@ class Observations:
         threads = np.array(list(readers), np.int64)
         rows = np.repeat(step.rows[entry], len(threads))
         times = np.fromiter(readers.values(), np.int32, len(readers))
-        return bool(self._clocks.orders(rows, threads[:, 0], threads[:, 1], times).any())
+        return bool(self._clocks.orders(rows, threads[:, 0], bits_of(threads[:, 1]), times).any())
 
 
 def _writes(step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
     places = (step.at[at] * granule).tolist()
-    columns = last[:, [WARP, LANE, TIME, PC]].tolist()
+    columns = last[:, [WARP, MASK, TIME, PC]].tolist()
     return [(step.space, place, *columns[number]) for number, place in enumerate(places)]

@@ -75,7 +75,7 @@ class RaceChecker(Observer):
         """Return why what one thread, whose clocks are in a row, knows of another orders nothing; or nothing."""
         over = self._phases.over
         if over is not None:
-            entry = (np.array([each]) for each in (row, other.warp, other.lane, other.time))
+            entry = (np.array([each]) for each in (row, other.warp, other.mask, other.time))
             if over.hold(self._clocks.known, *entry)[0]:
                 return "an mbarrier tells of it to its block only: .release.cluster or .acquire.cluster is missing"
         return self._flags.why(me, other)

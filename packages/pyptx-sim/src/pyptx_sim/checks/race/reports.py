@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from pyptx_sim.checks.race.flags import Racer
-from pyptx_sim.checks.race.shadow import LANE, PC, SEVERAL, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import named
+from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -107,24 +108,17 @@ class Reports:
     ) -> None:
         """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
         first = int(bad[0])
-        other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, LANE]), int(last[0, TIME]), int(last[0, PC]))
-        me = Racer(int(step.warps[first]), int(step.lanes[first]), int(step.entries[first, TIME]), step.pc)
+        other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, MASK]), int(last[0, TIME]), int(last[0, PC]))
+        me = Racer(int(step.warps[first]), int(step.entries[first, MASK]), int(step.entries[first, TIME]), step.pc)
         why = self._why(me, other, int(step.rows[first])) if other.warp >= 0 and rule != "lane-race" else ""
         hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
         self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
-
-    def against_reader(
-        self, step: Step, bad: NDArray[np.int64], reader: tuple[int, int], pc: int, granule: int
-    ) -> None:
-        """Report `bad` entries of a step against the reads of a warp and lane at `pc`."""
-        rule, apart = f"{step.space}-race", self._apart(int(step.warps[bad[0]]), reader[0])
-        self._tell(step, bad, "read", rule, self._name(*reader), pc, granule, "", _HINTS.get((rule, apart)))
 
     def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
         first, reads = int(bad[0]), step.kind == "read"
         where = self._view.describe(step.space, int(step.at[first]) * granule)
-        me = self._name(int(step.warps[first]), int(step.lanes[first]))
+        me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
         them = self._entered(step, last)
         message = (
             f"{me} reads {where} by ld.global.nc, and {them} wrote it in this launch"
@@ -172,17 +166,16 @@ class Reports:
     ) -> None:
         first = int(bad[0])
         where = self._view.describe(step.space, int(step.at[first]) * granule)
-        me = self._name(int(step.warps[first]), int(step.lanes[first]))
+        me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         message += f": {why}" if why else ""
         self._report(rule, message, step.pc, other_pc, len(bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
-        """Return the lane of the first of the shadow's entries in words."""
+        """Return the lanes of the first of the shadow's entries in words."""
         warp = int(last[0, WARP]) - step.first_warp
-        return self._name(warp, int(last[0, LANE])) if warp >= 0 else "a block of an earlier wave"
+        return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a block of an earlier wave"
 
-    def _name(self, warp: int, lane: int) -> str:
+    def _name(self, warp: int, mask: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)
-        lanes = "several lanes" if lane == SEVERAL else f"lane {lane}"
-        return f"{lanes} of warp {inside} (block slot {cta})"
+        return f"{named(mask)} of warp {inside} (block slot {cta})"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import lanes_in
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -71,14 +73,14 @@ class Retired:
             self._all.append(self._of_lanes[warp, lane])
         return self._of_lanes[warp, lane]
 
-    def hold(self, rows: Offsets, warps: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell for each entry whether a row of the clocks knows what a lane of a warp that is gone did at a time."""
+    def hold(self, rows: Offsets, warps: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell for each entry whether a row of the clocks knows what lanes of a warp that is gone did at a time."""
         known = self._clocks.known
         held: NDArray[np.bool_] = known[rows, self._below] > warps
         if len(self._of_warps):
             at = self._of_warps[np.minimum(warps, len(self._of_warps) - 1)]
             held |= (warps < len(self._of_warps)) & (at > 0) & (known[rows, at] >= times)
         for entry in np.flatnonzero(~held).tolist() if self._of_lanes else ():
-            place = self._of_lanes.get((int(warps[entry]), int(lanes[entry])))
-            held[entry] = place is not None and known[rows[entry], place] >= times[entry]
+            places = [self._of_lanes.get((int(warps[entry]), lane)) for lane in lanes_in(int(masks[entry]))]
+            held[entry] = all(place is not None and known[rows[entry], place] >= times[entry] for place in places)
         return held

@@ -15,18 +15,19 @@ import numpy as np
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.readers import Readers
     from pyptx_sim.observer import Offsets
 
 NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
-SEVERAL = -1  # lanes
 WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
 
 # The columns of an entry.
 WARP: Final = 0  # numbered through all waves from 1, or NOBODY
-LANE: Final = 1  # or SEVERAL
+MASK: Final = 1  # of the warp's lanes: bit i for lane i
 TIME: Final = 2  # of the warp's clock
 PC: Final = 3
 COLUMNS: Final = 4
@@ -177,7 +178,7 @@ class Overflow:
 
     def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
         """Return the accesses to the granules `at`: entry i is to that of number `which[i]`; None if there are none."""
-        which = np.flatnonzero(self._known[at])
+        which = np.flatnonzero(self._known[at]) if self._count else ()
         if not len(which):
             return None
         self._sort()
@@ -188,6 +189,8 @@ class Overflow:
 
     def drop(self, at: NDArray[np.int64]) -> None:
         """Forget accesses to the granules `at`."""
+        if not self._count:
+            return
         gone = at[self._known[at]]
         self._known[gone] = False
         self._dropped[gone] = True
@@ -223,10 +226,10 @@ class Overflow:
         """Keep the last access of each lane by each instruction."""
         self._purge()
         entries = self._entries
-        order = np.lexsort((entries[:, PC], entries[:, LANE], entries[:, WARP], self._at))
+        order = np.lexsort((entries[:, PC], entries[:, MASK], entries[:, WARP], self._at))
         at, entries = self._at[order], entries[order]
         last = np.ones(len(at), np.bool_)
-        last[:-1] = (at[1:] != at[:-1]) | (entries[1:][:, [WARP, LANE, PC]] != entries[:-1][:, [WARP, LANE, PC]]).any(1)
+        last[:-1] = (at[1:] != at[:-1]) | (entries[1:][:, [WARP, MASK, PC]] != entries[:-1][:, [WARP, MASK, PC]]).any(1)
         self._at, self._entries = at[last], entries[last]
         self._count = len(self._at)
         self._thins_at = max(_GATHERED, 2 * self._count)
@@ -288,6 +291,17 @@ class Shadow:
         first = offsets >> self.granule.bit_length() - 1
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
+
+    def reads_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield reads by warps, but for those in `readers`: of which of the granules `at`, and the entries."""
+        for table in (self.read, self.first):
+            last = table.touched(at)
+            if last is not None:
+                which = np.flatnonzero(last[:, WARP])
+                yield which, last[which]
+        found = self.more_reads.find(at)
+        if found is not None:
+            yield found
 
     def _split(self, factor: int) -> None:
         """Make `factor` granules of each."""

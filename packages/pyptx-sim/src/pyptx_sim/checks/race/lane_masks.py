@@ -1,0 +1,45 @@
+"""Lanes of a warp as the bits of a number: bit i of an `int32` for lane i."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.observer import Masks, Offsets
+
+LANES: Final = 32
+_LANES: Final = np.arange(LANES)
+_BITS: Final = (1 << _LANES).astype(np.uint32).view(np.int32)
+
+
+def bits_of(lanes: Offsets) -> NDArray[np.int32]:
+    """Return the masks of single lanes."""
+    bits: NDArray[np.int32] = _BITS.take(lanes)
+    return bits
+
+
+def masks_of(masks: Masks) -> NDArray[np.int32]:
+    """Return masks of booleans, `[n, 32]`, as numbers."""
+    numbers: NDArray[np.int32] = np.packbits(masks, axis=1, bitorder="little").view(np.int32)[:, 0]
+    return numbers
+
+
+def booleans_of(masks: NDArray[Any]) -> Masks:
+    """Return masks as booleans, `[n, 32]`."""
+    named: Masks = (masks[:, None] >> _LANES & 1).astype(np.bool_)
+    return named
+
+
+def lanes_in(mask: int) -> list[int]:
+    """Return the lanes of a mask."""
+    return [lane for lane in range(LANES) if mask >> lane & 1]
+
+
+def named(mask: int) -> str:
+    """Return the lanes of a mask in words."""
+    lanes = lanes_in(mask)
+    return f"lane {lanes[0]}" if len(lanes) == 1 else "several lanes"

@@ -1,0 +1,92 @@
+"""Reads, and polls, of memory that any warp of a launch may reach: kept until something orders others behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.race.entries import by_warp_and_granule, lanes_differ, rises
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.causality import Causality
+    from pyptx_sim.checks.race.reports import Step
+    from pyptx_sim.checks.race.shadow import Overflow, Table
+
+
+class Reads:
+    """Enters reads: the last ones; one before that nothing orders before these; and if need be, more."""
+
+    def __init__(self, causality: Causality) -> None:
+        """Enter reads that have this order."""
+        self._causality = causality
+
+    def enter(self, table: Table, first: Table, more: Overflow, step: Step) -> None:
+        """Enter reads, or polls."""
+        step = by_warp_and_granule(step)
+        last = table.touched(step.at, step.reach)
+        if last is not None:
+            self._unite(step, last)
+        table.put(step.at, step.entries, step.reach)
+        winner = None if rises(step.at) else table.get(step.at)
+        if last is not None:
+            self._keep_first(first, more, step, last, winner)
+        if winner is not None:
+            self._keep_together(first, more, step, winner)
+
+    def _mixed(self, step: Step) -> bool:
+        """Tell whether what a later read of a lane is morally strong with, one before may not be."""
+        return step.kind == "strong-read" and self._causality.mixed
+
+    def _unite(self, step: Step, last: NDArray[np.int32]) -> None:
+        """Let reads stand for the `last` ones, too, that other lanes of a warp have made at the same time."""
+        new = step.entries
+        same = (last[:, WARP] == new[:, WARP]) & (last[:, TIME] == new[:, TIME])
+        if self._mixed(step):
+            same &= last[:, PC] == step.pc
+        new[same, MASK] |= last[same, MASK]
+
+    def _keep_first(
+        self, table: Table, more: Overflow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+    ) -> None:
+        """Keep those of the `last` reads that nothing orders before these: in the table, or beside what is there.
+
+        Of the warps that read one granule in this step, the one that is in the table, `winner`, speaks for all.
+        """
+        new, mixed = step.entries, self._mixed(step)
+        other = (last[:, WARP] != new[:, WARP]) | (last[:, MASK] & ~new[:, MASK] != 0)
+        if mixed:
+            other |= last[:, PC] != step.pc
+        other &= last[:, WARP] != NOBODY
+        if winner is not None:
+            other &= winner[:, WARP] == new[:, WARP]
+        at = np.flatnonzero(other)
+        if len(at) and not mixed:
+            at = at[~self._causality.precede(step, at, last[at])]
+        if not len(at):
+            return
+        first = table.touched(step.at[at], step.reach)
+        if first is not None:
+            free = first[:, WARP] == NOBODY
+            free[~free] = self._causality.precede(step, at[~free], first[~free]) & (not mixed)
+            more.add(step.at[at[~free]], last[at[~free]])
+            at = at[free]
+        if len(at):
+            table.put(step.at[at], last[at], step.reach)
+
+    def _keep_together(self, table: Table, more: Overflow, step: Step, winner: NDArray[np.int32]) -> None:
+        """Keep the other warps that read a granule in this step than that of `winner`, which is in the table."""
+        lost = winner[:, WARP] != step.entries[:, WARP]
+        if not lost.any():
+            return
+        at, entries = step.at[lost], step.entries[lost]
+        first = table.touched(at)
+        free = np.ones(len(at), np.bool_) if first is None else first[:, WARP] == NOBODY
+        beside = ~free
+        if free.any():
+            table.put(at[free], entries[free])
+            beside[free] = lanes_differ(table.get(at[free]), entries[free])
+        more.add(at[beside], entries[beside])
