@@ -268,6 +268,7 @@ def tensor_memory(n, element):
         done = rounding.wait_and_advance()
         for i in cutlass.range(cute.size(source, mode=[2])):
             cute.copy(read, source[None, None, i], values)
+            cute.arch.fence_view_async_tmem_load()
             rounded.store(values.load().to(c.element_type))
             cute.autovec_copy(rounded, target[None, None, i])
         done.release()
