@@ -268,7 +268,7 @@ def taken_over(x, out, B: gl.constexpr, LAYOUT: gl.constexpr):
     answer = gl.allocate_shared_memory(gl.int64, [2], gl.SwizzledSharedLayout(1, 1, 1, [0]))
     told = mbarrier.allocate_mbarrier()
     mbarrier.init(told, count=1)
-    number, phase, more = gl.program_id(0), 0, True
+    number, phase, more = gl.program_id(0), 0, gl.to_tensor(True)
     while more:
         mbarrier.expect(told, 16)
         clc.try_cancel(answer, told)
@@ -276,7 +276,9 @@ def taken_over(x, out, B: gl.constexpr, LAYOUT: gl.constexpr):
         gl.store(out + at, fma2(gl.load(x + at), gl.load(x + at), gl.load(x + at)))
         mbarrier.wait(told, phase)
         result = clc.load_result(answer)
-        more, number, phase = result.is_canceled(), result.program_id(0), phase ^ 1
+        more, phase = result.is_canceled(), phase ^ 1
+        if more:
+            number = result.program_id(0)
     mbarrier.invalidate(told)
 
 
@@ -323,7 +325,7 @@ def of_kinds(name, left, right, n, k, element="uint8", mapped=False):
     (va, a), (vb, b) = narrow(left, 128, k), narrow(right, n, k)
     each = EACH[element]
     fa, fb = (whole(rows, k // each, low=120, high=131, dtype="uint8") for rows in (128, n))
-    sa, sb = (np.exp2(f - 127.0) if each == 32 else (f - 110) / 8 for f in (fa, fb))
+    sa, sb = (np.exp2(f - 127.0) if each == 32 else (f - 119) / 8 for f in (fa, fb))
     want = double(va) * spread(sa, each) @ (double(vb) * spread(sb, each)).T
     if each == 16:
         fa, fb = sa.astype(np.float32), sb.astype(np.float32)
