@@ -232,6 +232,84 @@ def _warpgroup_pipeline() -> Case:
     return [_described(a, (64, 64), "128B"), _described(b, (8, 64), "128B"), out], [(out, expected)]
 
 
+def _tensor_pipeline() -> Case:
+    (a, left), (b, right) = _factor(128, 256), _factor(16, 256)
+    out = np.zeros((128, 16), np.float32)
+    arguments = [_described(a, (128, 64), "128B"), _described(b, (16, 64), "128B"), out]
+    return arguments, [(out, (left @ right.T).astype(np.float32))]
+
+
+def _tensor_pair() -> Case:
+    (a, left), (b, right) = _factor(256, 256), _factor(32, 256)
+    out = np.zeros((256, 32), np.float32)
+    arguments = [_described(a, (128, 64), "128B"), _described(b, (16, 64), "128B"), out]
+    return arguments, [(out, (left @ right.T).astype(np.float32))]
+
+
+def _cores(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return rows of bytes as matrices of 8 rows of 16 bytes, those side by side in a row one behind the other."""
+    return rows.reshape(len(rows) // 8, 8, -1, 16).swapaxes(1, 2).reshape(-1)
+
+
+def _scaled_factor(rows: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
+    """Return rows of 256 numbers as the bytes of e4m3, the scales of each 32 of them as those of ue8m0, and all."""
+    random = np.random.default_rng(rows)
+    values, powers = random.integers(0, 8, (rows, 256)), random.integers(-2, 3, (rows, 8))
+    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # as below
+    numbers = np.array([0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 4.0])
+    return codes[values], (powers + 127).astype(np.uint8), numbers[values] * np.exp2(powers).repeat(32, axis=1)
+
+
+def _scale_words(scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return four scales of each of up to 128 rows as 32 rows of 16 bytes: those of rows 32 apart stand in a row."""
+    words = np.zeros((128, 4), np.uint8)
+    words[: len(scales)] = scales
+    return words.reshape(4, 32, 4).swapaxes(0, 1).reshape(32, 16)
+
+
+def _tensor_scales() -> Case:
+    (a, of_a, left), (b, of_b, right) = _scaled_factor(128), _scaled_factor(32)
+    image = np.concatenate(
+        [
+            _cores(part)
+            for half in range(2)
+            for part in (
+                *(bytes_[:, 128 * half : 128 * half + 128] for bytes_ in (a, b)),
+                *(_scale_words(scales[:, 4 * half : 4 * half + 4]) for scales in (of_a, of_b)),
+            )
+        ]
+    )
+    out = np.zeros((128, 32), np.float32)
+    return [image, out], [(out, (left @ right.T).astype(np.float32))]
+
+
+def _tensor_probabilities() -> Case:
+    """The products of q and k are whole numbers that bf16 has."""
+    random = np.random.default_rng(1)
+    q, k, v = (random.integers(-1, 2, shape).astype(np.float32) for shape in ((128, 64), (64, 64), (16, 64)))
+    of_q, of_k, of_v = ((each.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for each in (q, k, v))
+    out = np.zeros((128, 16), np.float32)
+    boxes = _described(of_q, (128, 64), "128B"), _described(of_k, (64, 64), "128B"), _described(of_v, (16, 32), "64B")
+    return [*boxes, out], [(out, q @ k.T @ v.T)]
+
+
+def _tensor_turns() -> Case:
+    (a, left), (b, right) = _factor(512, 32), _factor(32, 32)
+    out = np.zeros((512, 32), np.float32)
+    arguments = [_described(a, (128, 32), "64B"), _described(b, (32, 32), "64B"), out]
+    return arguments, [(out, (left @ right.T).astype(np.float32))]
+
+
+def _tensor_stationary() -> Case:
+    """A quarter of the columns lies in the lanes of each warp; of three columns two count."""
+    (a, left), (b, right) = _factor(64, 16), (each[::-1] for each in _factor(64, 16))
+    image = np.concatenate([_cores(each.view(np.uint8)) for each in (a, b)])
+    right = right.reshape(4, 16, 16) * (np.arange(64).reshape(4, 16, 1) % 16 % 3 < 2)
+    out = np.zeros((4, 32, 2, 16), np.float32)
+    sums = np.einsum("tmk,wnk->wmtn", left.reshape(2, 32, 16), right)
+    return [image, out], [(out, sums.astype(np.float32))]
+
+
 SUBJECTS = {
     subject.name: subject
     for subject in (
@@ -254,5 +332,11 @@ SUBJECTS = {
         Subject("registers", _registers, block=256),
         Subject("warpgroup_product", _warpgroup_product, block=128),
         Subject("warpgroup_pipeline", _warpgroup_pipeline, block=160),
+        Subject("tensor_pipeline", _tensor_pipeline, block=192),
+        Subject("tensor_pair", _tensor_pair, block=192, grid=2, cluster=2),
+        Subject("tensor_scales", _tensor_scales, block=128),
+        Subject("tensor_probabilities", _tensor_probabilities, block=160),
+        Subject("tensor_turns", _tensor_turns, block=160),
+        Subject("tensor_stationary", _tensor_stationary, block=128),
     )
 }

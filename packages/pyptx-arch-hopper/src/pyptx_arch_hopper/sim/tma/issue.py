@@ -34,24 +34,45 @@ def aims(turn: Turn, mask: int | None) -> tuple[int, ...]:
     return (0,) if mask is None else turn.peers(int(turn.warps[0]), mask)
 
 
+def told(turn: Turn, shared: int, barrier: int, shifts: Iterable[int], blocks: int) -> tuple[int, ...]:
+    """Return the mbarriers that count what goes to `shared`, so far shifted each time: one as far as that itself.
+
+    Of a pair's copies (`blocks` is 2) one of each pair: that in its even or in its odd block, as `barrier` lies.
+    Manual: "cp.async.bulk.tensor", `.cta_group`.
+    """
+    if blocks == 1:
+        return tuple(barrier + shift for shift in shifts)
+    stride = turn.wave.shared.stride
+    block, inside = divmod(barrier, stride)
+    own = shared // stride
+    return tuple((block if not shift else (own + shift // stride) & ~1 | block & 1) * stride + inside for shift in shifts)
+
+
 def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:
     """Hand the copies of threads to the engine, but for those that are none."""
     turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
 
 
 def prepare(
-    turn: Turn, transfer: Transfer, size: int, *, barriers: tuple[int, ...] = (), map_at: int | None = None
+    turn: Turn,
+    transfer: Transfer,
+    size: int,
+    *,
+    barriers: tuple[int, ...] = (),
+    blocks: int = 1,
+    map_at: int | None = None,
 ) -> Issued | None:
     """Return a thread's copy of `size` bytes, having checked what it reads; each of `barriers` counts its bytes.
 
-    `map_at` is where its tensor map lies in global memory, if there. A multicast to nobody is no copy.
+    They lie in the block that it writes to, or, if `blocks` is 2, in the other one of its pair. `map_at` is where its
+    tensor map lies in global memory, if there. A multicast to nobody is no copy.
     """
     if not transfer.targets:
         return None
     if turn.checked:
         source, known = transfer.source, transfer.known
         _check_written(turn, source if known is None else source.chosen(known))
-        _check_barrier(turn, transfer.targets[0], barriers)
+        _check_barrier(turn, transfer.targets[0], barriers, blocks)
     warps, lanes = turn.threads
     copy = BulkCopy(
         wave=turn.wave,
@@ -72,10 +93,10 @@ def _name(turn: Turn) -> str:
     return turn.thread_name(int(warps[0]), int(lanes[0]))
 
 
-def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...]) -> None:
-    """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
-    stride = turn.wave.shared.stride
-    if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
+def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], blocks: int) -> None:
+    """Report an mbarrier in another block, or pair, than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+    together = turn.wave.shared.stride * blocks
+    if not barriers or int(target.offsets[0]) // together == barriers[0] // together:
         return
     turn.report(
         "mbarrier-block",

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare
+from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, told
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_ir.syntax.operands import Address, TensorAddress
@@ -83,6 +83,7 @@ class _Boxes:
         self._rank = int(operands.word("dim")[0])
         self._operation = operands.word("op")
         self._columns = any(map(operands.word, _IM2COL))
+        self._blocks = 2 if "cta_group::2" in operands.opcode else 1
         self._updates = {
             element: operands.update(self._operation, element, "global")
             for element in (_REDUCED[self._operation] if self._operation else ())
@@ -178,8 +179,10 @@ class _Boxes:
             known=known,
             convert=described.rounded if described.rounds else None,
         )
-        barriers = tuple(thread.barrier + shift for shift in shifts)
-        return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at)
+        barriers = told(turn, thread.shared, thread.barrier, shifts, self._blocks)
+        return prepare(
+            turn, transfer, described.bytes, barriers=barriers, blocks=self._blocks, map_at=thread.map_at
+        )
 
     def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
         """Return the thread's map, unless it is not what the instruction needs."""
