@@ -45,7 +45,9 @@ def told(turn: Turn, shared: int, barrier: int, shifts: Iterable[int], blocks: i
     stride = turn.wave.shared.stride
     block, inside = divmod(barrier, stride)
     own = shared // stride
-    return tuple((block if not shift else (own + shift // stride) & ~1 | block & 1) * stride + inside for shift in shifts)
+    return tuple(
+        (block if not shift else (own + shift // stride) & ~1 | block & 1) * stride + inside for shift in shifts
+    )
 
 
 def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:

@@ -180,9 +180,7 @@ class _Boxes:
             convert=described.rounded if described.rounds else None,
         )
         barriers = told(turn, thread.shared, thread.barrier, shifts, self._blocks)
-        return prepare(
-            turn, transfer, described.bytes, barriers=barriers, blocks=self._blocks, map_at=thread.map_at
-        )
+        return prepare(turn, transfer, described.bytes, barriers=barriers, blocks=self._blocks, map_at=thread.map_at)
 
     def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
         """Return the thread's map, unless it is not what the instruction needs."""

@@ -114,23 +114,24 @@ class CrossOrdering:
         first_warp: int,
     ) -> None:
         """Judge against the last reads, behind which a fence has to stand."""
-        proxy, last = work.proxy_of(touch), shadow.read.touched(at)
-        if proxy is None or last is None:
+        proxy = work.proxy_of(touch)
+        if proxy is None:
             return
-        others = last[:, WARP].astype(np.int64) - first_warp
-        here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
-        if not len(here):
-            return
-        rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
-        unfenced = self._work.unfenced(proxy, touch.space, rows, others[here], last[here, LANE], last[here, TIME])
-        bad = here[unfenced]
-        if len(bad):
-            message = (
-                f"issues work that writes {{}}, which a warp has read, and no fence lets the {proxy.name} proxy know"
-            )
-            first = int(bad[0])
-            warps, pc = work.warps[owners], int(last[first, PC])
-            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+        message = f"issues work that writes {{}}, which a warp has read, and no fence lets the {proxy.name} proxy know"
+        all_rows = self._clocks.rows(work.warps, work.lanes)
+        for which, last in shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at):
+            others = last[:, WARP].astype(np.int64) - first_warp
+            here = np.flatnonzero(others >= 0)
+            if not len(here):
+                continue
+            rows = all_rows[owners[which[here]]]
+            masks, times = last[here, MASK], last[here, TIME]
+            bad = here[self._work.unfenced(proxy, touch.space, rows, others[here], masks, times)]
+            if len(bad):
+                first, pc = int(which[bad[0]]), int(last[bad[0], PC])
+                warps = work.warps[owners]
+                self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+                return
 
     def _against_writes(
         self,

@@ -1,0 +1,124 @@
+"""Matrix product, the first step: `C = A · B` in bf16, a tile of 128 x 128 to each block of one warpgroup.
+
+For every 64 of K, one thread asks TMA for a tile of A and one of B, waits for the bytes, and has the tensor cores
+multiply them: four `tcgen05.mma` of 16 columns of A each. They read shared memory, and add up the tile of C in tensor
+memory: no register holds a sum until all of K is through. A `commit` lets an mbarrier hear when they are done; then the
+tiles may be filled again. Nothing overlaps yet: while TMA copies, the tensor cores wait.
+
+A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA
+can make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA
+fills with zeros.
+
+    python examples/blackwell/gemm_simple_blackwell.py
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg
+
+BM, BN, BK = 128, 128, 64
+A = SharedTile(bf16, (BM, BK))
+B = SharedTile(bf16, (BK, BN), major="MN")
+CHUNK = 32  # columns of C that a thread holds at once
+
+
+def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> None:
+    """Let one thread do it all: fetch a tile of each matrix, multiply, wait, and so on."""
+    (a, b), (sA, sB), (full, done) = maps, tiles, barriers
+    phase = reg.scalar(u32, init=0)
+    for k in ptx.range_(0, a.shape[1], BK):
+        ptx.mbarrier.arrive_expect_tx(full[0], A.stage_bytes + B.stage_bytes)
+        ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(k, row), mbar=full[0])
+        for panel in range(B.panels):
+            at = (column + panel * B.panel_columns, k)
+            ptx.cp.async_.bulk.tensor_2d(dst=sB[panel], src=b, coord=at, mbar=full[0])
+        ptx.mbarrier.wait(full[0], phase)
+        for step in range(0, BK, A.k_step):
+            ptx.tcgen05.mma(
+                t,
+                sA,
+                sB,
+                shape=(BM, BN),
+                dtype_d=f32,
+                dtype_a=bf16,
+                dtype_b=bf16,
+                a_k_offset=A.offset(k=step),
+                b_k_offset=B.offset(k=step),
+                accumulate=True if step else k > 0,
+            )
+        ptx.tcgen05.commit(done[0])
+        ptx.mbarrier.wait(done[0], phase)
+        phase ^= 1
+
+
+def store(t, c, warp: Reg, row: Reg, column: Reg) -> None:
+    """Round the sums to bf16 and write what lies inside of C: a thread has a row, and two neighbours go together."""
+    M, N = c.shape
+    (pc,) = ptx.global_ptrs(c)
+    row = row + ptx.special.tid.x()
+    corner, pair = pc + (row * N + column) * 2, reg.scalar(bf16x2)
+    sums = reg.array(b32, CHUNK)
+    mine = t.quarter(warp)
+    for first in range(0, BN, CHUNK):
+        ptx.tcgen05.ld(sums, mine[:, first : first + CHUNK], shape="32x32b", count=CHUNK)
+        ptx.tcgen05.wait_ld()
+        for i in range(0, CHUNK, 2):
+            ptx.cvt(bf16x2, f32, pair, sums[i + 1], sums[i], rounding="rn")
+            inside = (row < M) & (column + first + i < N)
+            ptx.st(bf16x2, ptx.addr(corner, (first + i) * 2), pair, pred=inside)
+
+
+@kernel(
+    in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
+    block=128,
+    arch="sm_100a",
+)
+def gemm(a, b, c):
+    """Multiply: one block to a tile of C."""
+    tiles = smem.tile(A), smem.tile(B)
+    barriers = full, done = smem.mbarrier(1), smem.mbarrier(1)
+    row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
+    warp = reg.from_(ptx.special.tid.x(), u32) >> 5
+    leader = (warp == 0) & ptx.elect_sync()
+
+    with ptx.if_(leader):
+        ptx.mbarrier.init(full[0], 1)
+        ptx.mbarrier.init(done[0], 1)
+        ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+    with ptx.tmem.alloc(BN, when=warp == 0, relinquish=True) as t:
+        with ptx.if_(leader):
+            produce_and_multiply(t, (a, b), tiles, barriers, row, column)
+        ptx.bar.sync()  # the sums are there
+        ptx.tcgen05.fence_after_thread_sync()
+        store(t, c, warp, row, column)
+    ptx.ret()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 136), (136, 72)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+    print(f"gemm_simple_blackwell 200x72x136: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
