@@ -130,8 +130,8 @@ class Mma:
         `scale_a` and `scale_b` are places in tensor memory; `scale_vec` ("1X", "2X", "4X") or `block` (16, 32) say how
         many values share one. `disable_output_lanes` are four 32-bit registers, of a pair eight: the lanes of d whose
         bits are set stay. `scale_input_d=n` divides d by 2^n first (kinds f16, tf32; not on sm_110a). `ashift` moves
-        the rows of a down by one (a in tensor memory). `collector_a` is "fill", "use", "lastuse" or "discard": whether a stays
-        in its buffer.
+        the rows of a down by one (a in tensor memory). `collector_a` is "fill", "use", "lastuse" or "discard": whether
+        a stays in its buffer.
         `collector_b` and `lut`, a table by which b is decompressed, are of PTX 9.4 (sm_107).
 
         Of older names, `enable_input_d` and `scale_d` are `accumulate`, `pred_operand` the predicate itself (it

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, Rectangle
 from pyptx_arch_blackwell.sim.pipeline import blocks_of
-from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, PIECE, SPACE, TENSOR, WORD, TensorMemory, pieces
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, TENSOR, WORD, TensorMemory, touch
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class Allocation:
             return
         del self._taken[block][start]
         columns = (Rectangle(0, 0, LANES, 0, count, 0),)
-        turn.freed(SPACE, pieces(np.array([block]), np.array([start]), columns)[0], PIECE)
+        freed = touch(np.array([block]), np.array([start]), columns, writes=True)
+        turn.freed(SPACE, freed.offsets, freed.size)
         for unit in range(start, start + count, _FEWEST):
             turn.release(SPACE, (block, unit))
         self._freed = True

@@ -17,12 +17,12 @@ from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import located, matrix_of, readable, unwritten
 from pyptx_arch_blackwell.sim.pipeline import Piped, blocks_of, first_blocks, pipeline_of
-from pyptx_arch_blackwell.sim.tensor_memory import PIECE, SPACE, TENSOR, address_of, columns_of, lanes_of, pieces
+from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_sim.extension import ASYNC, Step, Touch
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,9 +59,9 @@ class Copied(Piped):
     descriptors: NDArray[np.uint64]
     targets: IntArray
 
-    def move(self) -> None:
+    def perform(self, further: Sequence[Piped]) -> None:
         """Copy, in each block out of its own shared memory."""
-        self.complete_in_order()
+        del further
         shared = self.wave.shared
         for block in range(self.count):
             blocks = self.blocks + block
@@ -135,8 +135,7 @@ def _touches(item: Copied) -> Iterator[Touch]:
         where = offsets(places, _extent(item.copy)).reshape(len(item), -1)
         owners = np.repeat(np.arange(len(item)), where.shape[1])
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
-        at, owners = pieces(blocks, item.targets, _targets(item.copy, 0))
-        yield Touch(SPACE.name, writes=True, offsets=at, size=PIECE, owners=owners, proxy=TENSOR)
+        yield touch(blocks, item.targets, _targets(item.copy, 0), writes=True)
 
 
 # --- shifts -------------------------------------------------------------------------------------
@@ -149,9 +148,9 @@ class Shifted(Piped):
     count: int
     targets: IntArray
 
-    def move(self) -> None:
+    def perform(self, further: Sequence[Piped]) -> None:
         """Shift, in each block."""
-        self.complete_in_order()
+        del further
         for block in range(self.count):
             blocks = self.blocks + block
             words = self.tensor.read(blocks, self.targets, _SHIFTED)
@@ -190,11 +189,8 @@ def compile_shift(operands: Operands) -> Action:
         )
         if not _shiftable(turn, item):
             return
-        touches = []
-        for block in range(count) if turn.observed else ():
-            at, owners = pieces(item.blocks + block, targets, _SHIFTED)
-            touches.append(Touch(SPACE.name, writes=True, offsets=at, size=PIECE, owners=owners, proxy=TENSOR))
-        turn.issue(item, touches, proxy=ASYNC)
+        told = range(count) if turn.observed else ()
+        turn.issue(item, [touch(item.blocks + block, targets, _SHIFTED, writes=True) for block in told], proxy=ASYNC)
 
     return operands.action(issue)
 

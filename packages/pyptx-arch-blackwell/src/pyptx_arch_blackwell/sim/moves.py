@@ -7,6 +7,7 @@ it has read and that a store has written, counts from the wait on. Manual: "tcge
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,6 @@ from pyptx_arch_blackwell.layouts.moves import register_fragment
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.tensor_memory import (
     COLUMNS,
-    PIECE,
     SPACE,
     TENSOR,
     WORD,
@@ -46,7 +46,7 @@ STORES: Final = GroupKind(
     name="tcgen05.st", operations="stores to tensor memory (tcgen05.st)", unfinished="unfinished-tensor-store"
 )
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
-_PER_PIECE: Final = PIECE // WORD
+_WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
 
@@ -65,9 +65,16 @@ class Window:
     halves: bool
 
     @property
-    def pieces(self) -> IntArray:
-        """Return the words at which pieces begin, of columns that an address aligned to pieces has."""
-        found: IntArray = np.unique(self.words // _PER_PIECE * _PER_PIECE)
+    def piece(self) -> int:
+        """Return the widest pieces of so many bytes that the cells fill, if the address is a multiple of that."""
+        columns = np.unique(self.words % COLUMNS)
+        runs = np.split(columns, np.flatnonzero(np.diff(columns) != 1) + 1)
+        return math.gcd(_WIDEST_PIECE, *(bound * WORD for run in runs for bound in (int(run[0]), int(run[-1]) + 1)))
+
+    def pieces(self, size: int) -> IntArray:
+        """Return the words at which pieces of `size` bytes begin."""
+        words = size // WORD
+        found: IntArray = np.unique(self.words // words * words)
         return found
 
 
@@ -160,10 +167,12 @@ class _Move:
 
     def touch(self, base: IntArray, *, writes: bool) -> Touch:
         """Return what the warps touch."""
-        where = base[:, None] + self.window.pieces
+        size = self.window.piece
+        if int(np.bitwise_or.reduce(base)) % (size // WORD):
+            size = WORD
+        where = base[:, None] + self.window.pieces(size)
         owners = np.repeat(np.arange(len(base)), where.shape[1])
-        offsets = where.reshape(-1) // _PER_PIECE * PIECE
-        return Touch(SPACE.name, writes=writes, offsets=offsets, size=PIECE, owners=owners, proxy=TENSOR)
+        return Touch(SPACE.name, writes, where.reshape(-1) * WORD, size, owners, proxy=TENSOR)
 
 
 @dataclass(slots=True, kw_only=True)

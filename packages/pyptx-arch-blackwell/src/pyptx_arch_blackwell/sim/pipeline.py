@@ -15,6 +15,8 @@ from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
 from pyptx_sim.extension import AsyncItem, GroupKind, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_sim.extension import Action, IntArray, Mask, Operands, Turn
 
 __all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "first_blocks", "pipeline_of"]
@@ -59,9 +61,21 @@ class Piped(AsyncItem):
         """The tensor memory."""
         return self.wave.part(TensorMemory)
 
-    def complete_in_order(self) -> None:
-        """Let complete what the same blocks have in front."""
-        self.complete_earlier(self._in_front)
+    def move(self) -> None:
+        """Perform it, behind all that the same blocks have in front."""
+        items = [item for item in (*self.take_earlier(self._in_front), self) if isinstance(item, Piped)]
+        while items:
+            count = next((i for i in range(1, len(items)) if not items[i - 1].goes_on_in(items[i])), len(items))
+            items[0].perform(items[1:count])
+            del items[:count]
+
+    def goes_on_in(self, following: Piped) -> bool:  # noqa: ARG002 - what subclasses ask for
+        """Tell whether this and what comes behind it are better performed together."""
+        return False
+
+    def perform(self, further: Sequence[Piped]) -> None:
+        """Do it, and `further` ones in which it goes on."""
+        raise NotImplementedError
 
     def _in_front(self, item: object) -> Mask | None:
         if not isinstance(item, Piped) or not len(item):

@@ -6,6 +6,7 @@ side, lane behind lane.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx_arch_blackwell.datapath import LANES
-from pyptx_sim.extension import Proxy, Space
+from pyptx_sim.extension import Proxy, Space, Touch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
-    "PIECE",
     "SPACE",
     "TENSOR",
     "WORD",
@@ -32,13 +32,12 @@ __all__ = [
     "address_of",
     "columns_of",
     "lanes_of",
-    "pieces",
+    "touch",
 ]
 
 COLUMNS: Final = 512
 WORD: Final = 4
-PIECE: Final = 16
-"""Bytes of a lane that accesses are told of by."""
+_WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
@@ -156,18 +155,21 @@ def _parts(
             yield rectangle, some, (blocks[some] + rectangle.block, *inside)
 
 
-def pieces(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> tuple[IntArray, IntArray]:
-    """Return the offsets of the pieces of 16 bytes in which matrices lie, and whose each is."""
-    numbers, offsets, owners = np.arange(len(blocks)), [], []
-    for _, some, (which, lanes, columns) in _parts(blocks, addresses, rectangles):
-        inside = _pieces(lanes.start, lanes.stop, columns.start, columns.stop)
+def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
+    """Return that matrices are read or written, in pieces as wide as all of them are made of."""
+    numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, rectangles))
+    bounds = [bound * WORD for _, _, (_, _, columns) in parts for bound in (columns.start, columns.stop)]
+    size = min(math.gcd(_WIDEST_PIECE, *bounds), _WIDEST_PIECE)
+    offsets, owners = [], []
+    for _, some, (which, lanes, columns) in parts:
+        inside = _pieces(lanes.start, lanes.stop, columns.start, columns.stop, size)
         offsets.append((which[:, None] * _BYTES + inside).reshape(-1))
         owners.append(numbers[some].repeat(len(inside)))
-    return np.concatenate(offsets), np.concatenate(owners)
+    return Touch(SPACE.name, writes, np.concatenate(offsets), size, np.concatenate(owners), proxy=TENSOR)
 
 
 @lru_cache(maxsize=1024)
-def _pieces(lane: int, end: int, column: int, stop: int) -> IntArray:
-    lanes, columns = np.arange(lane, end)[:, None], np.arange(column * WORD // PIECE, -(-stop * WORD // PIECE))
-    found: IntArray = (lanes * (COLUMNS * WORD) + columns * PIECE).reshape(-1)
+def _pieces(lane: int, end: int, column: int, stop: int, size: int) -> IntArray:
+    lanes, starts = np.arange(lane, end)[:, None], np.arange(column * WORD, stop * WORD, size)
+    found: IntArray = (lanes * (COLUMNS * WORD) + starts).reshape(-1)
     return found

@@ -68,13 +68,19 @@ class AsyncItem:
             self.keep(slice(0))
             return
         if which.any():
-            part = self._part(which)
-            part.move()
+            self.part(which).move()
         self.keep(~which)
 
     def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
         """Let complete first what `which` picks of each item that was issued before (None: nothing), for `move`."""
         self.wave.engine.complete_before(self.item_id, which)
+
+    def take_earlier(self, which: Callable[[AsyncItem], NDArray[np.bool_] | None]) -> list[AsyncItem]:
+        """Take over what `which` picks of each item that was issued before, for a `move` that does it, too.
+
+        What comes back holds these operations alone, in the order of issue; nobody else completes them any more.
+        """
+        return self.wave.engine.take_before(self.item_id, which)
 
     def count_bytes(self, barrier: int, count: int) -> None:
         """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
@@ -92,7 +98,8 @@ class AsyncItem:
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
         return issued
 
-    def _part(self, which: NDArray[np.bool_]) -> AsyncItem:
+    def part(self, which: NDArray[np.bool_]) -> AsyncItem:
+        """Return an item of some of the operations."""
         part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)
         return part

@@ -15,7 +15,7 @@ from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
 from pyptx_arch_blackwell.sim.mma.products import Products
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
-from pyptx_arch_blackwell.sim.tensor_memory import PIECE, SPACE, TENSOR, address_of, columns_of, lanes_of, pieces
+from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_ir.syntax.operands import Address
 from pyptx_sim.extension import ASYNC, Step, Touch
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
@@ -225,8 +225,7 @@ def _touches(products: Products) -> Iterator[Touch]:
         owners, layout = np.repeat(np.arange(n), where.shape[1]), swizzle(matrices[0][0].swizzle, matrices[0][0].atom)
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
-        at, owners = pieces(products.blocks, addresses, rectangles)
-        yield Touch(SPACE.name, writes=not number, offsets=at, size=PIECE, owners=owners, proxy=TENSOR)
+        yield touch(products.blocks, addresses, rectangles, writes=not number)
 
 
 STEPS: Final = tuple(

@@ -16,6 +16,8 @@ from pyptx_sim.extension.shared_matrices import CHUNK, offsets
 from pyptx_sim.numerics.factors import WIDEN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.descriptors import ZeroColumnMask
@@ -51,18 +53,35 @@ class Products(Piped):
     divisor: int
     zeros: ZeroColumnMask | None
 
-    def move(self) -> None:
-        """Multiply, behind what the blocks have in front."""
-        self.complete_in_order()
-        plan = self.plan
-        a, b = self._a(), self._b()
-        if plan.opcode.sparse:
-            a = sparse.dense(self, a, self.further[-1])
-        if plan.opcode.scaled:
-            a, b = scales.scaled(self, a, b)
-        sums = np.ascontiguousarray(sum_of(plan)(a, b, self._addend()))
-        words = sums.view(f"<u{sums.itemsize}").astype(np.uint32, copy=False)
+    def goes_on_in(self, following: Piped) -> bool:
+        """Tell whether what comes behind adds to the same sums."""
+        return (
+            isinstance(following, Products)
+            and following.plan is self.plan
+            and not self.disabled.any()
+            and not following.disabled.any()
+            and not following.divisor
+            and bool(following.adds.all())
+            and np.array_equal(following.blocks, self.blocks)
+            and np.array_equal(following.d, self.d)
+        )
+
+    def perform(self, further: Sequence[Piped]) -> None:
+        """Multiply, and go on adding to the sums."""
+        plan, total = self.plan, sum_of(self.plan)
+        sums = total(*self.factors(), self._addend())
+        for each in further:
+            assert isinstance(each, Products)  # noqa: S101 - `goes_on_in` has said so
+            sums = total(*each.factors(), WIDEN[plan.descriptor.d](_bits(sums)))
+        words = _bits(sums).astype(np.uint32, copy=False)
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
+
+    def factors(self) -> tuple[Array, Array]:
+        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, each times its scales."""
+        a, b = self._a(), self._b()
+        if self.plan.opcode.sparse:
+            a = sparse.dense(self, a, self.further[-1])
+        return scales.scaled(self, a, b) if self.plan.opcode.scaled else (a, b)
 
     def report(self, rule: str, message: str, hint: str, count: int = 1) -> None:
         """Report a finding at the product's instruction."""
@@ -134,3 +153,8 @@ class Products(Piped):
             numbers = decode(data)
             parts.append(numbers.swapaxes(1, 2) if extent.major == "MN" else numbers)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _bits(sums: Array) -> Array:
+    """Return the bits of sums."""
+    return np.ascontiguousarray(sums).view(f"<u{sums.itemsize}")

@@ -96,7 +96,7 @@ def _name(turn: Turn) -> str:
 
 
 def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], blocks: int) -> None:
-    """Report an mbarrier in another block, or pair, than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+    """Report an mbarrier in another block, or pair, than what it counts. Manual: "cp.async.bulk.tensor"."""
     together = turn.wave.shared.stride * blocks
     if not barriers or int(target.offsets[0]) // together == barriers[0] // together:
         return

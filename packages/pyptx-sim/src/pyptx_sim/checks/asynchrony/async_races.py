@@ -3,8 +3,8 @@
 Work happens any time between its issue and the moment at which somebody has waited for it; so it is judged at its issue
 against what went before, and entered for what comes behind. It never matters when it completed.
 
-Granules are as wide as the narrowest piece of work so far, from 16 bytes down to 4, which no work goes below. So a warp
-that touches a part of a granule always touches what work has touched.
+Granules are as wide as the narrowest piece of work so far, from 128 bytes down to 4, which no work goes below. So a
+warp that touches a part of a granule always touches what work has touched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Proxy, Severity
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
-_WIDEST = 16
+_WIDEST = 128
 _ATOMIC: Final = 1  # the column of an agent's row that has no lanes
 # Reads of so many agents of a block are kept for each granule.
 READERS = 16

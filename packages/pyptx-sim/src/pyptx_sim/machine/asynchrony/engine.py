@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from pyptx_sim.extension import AsyncItem
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -138,6 +140,18 @@ class Engine:
             which = completes(earlier)
             if which is not None and which.any():
                 self._complete(earlier, which)
+
+    def take_before(self, item_id: int, which: Callable[[AsyncItem], Mask | None]) -> list[AsyncItem]:
+        """Take from items before that with `item_id` what `which` picks, for whoever completes it in their place."""
+        taken: list[AsyncItem] = []
+        for earlier in self._items:
+            if earlier.item_id >= item_id:
+                break
+            mask = which(earlier) if len(earlier) and isinstance(earlier, AsyncItem) else None
+            if mask is not None and mask.any():
+                taken.append(earlier.part(mask))
+                earlier.keep(~mask)
+        return taken
 
     def complete_some(self, completes: Callable[[Item], Mask | None]) -> None:
         """Let complete, in the order of issue, those operations that `completes` picks."""
