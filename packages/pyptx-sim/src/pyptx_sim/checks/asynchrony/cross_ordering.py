@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, pieces
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,9 +48,9 @@ class CrossOrdering:
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
-        # In pieces of the widest accesses, where warps of other blocks have accessed the memory of a block.
-        self._foreign: NDArray[np.bool_] | None = None
         self._inits: Columns | None = None  # what fence.mbarrier_init told
+        self.foreign = ForeignAccesses(view, clocks)
+        """Where warps access the shared memory of other blocks."""
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
@@ -59,7 +59,7 @@ class CrossOrdering:
         self._arrivals.clear()
         self._seen.clear()
         self._shown.clear()
-        self._foreign = None
+        self.foreign.next_wave()
 
     # --- work -----------------------------------------------------------------------------------
 
@@ -284,30 +284,18 @@ class CrossOrdering:
 
     # --- ends of blocks -------------------------------------------------------------------------
 
-    def accessed(self, offsets: Offsets, size: int, warps: Offsets) -> None:
-        """Note where warps access the shared memory of other blocks."""
-        if self._view.cluster_size == 1:
-            return
-        foreign = offsets // self._view.shared_stride() != warps // self._view.warps_per_cta
-        if foreign.any():
-            if self._foreign is None:
-                self._foreign = np.zeros(-(-self._view.arena_size("shared") // WIDEST_ACCESS), np.bool_)
-            self._foreign[pieces(offsets[foreign], size, WIDEST_ACCESS)] = True
-
-    def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
+    def wave_ended(self) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
         for (place, warp), (lanes, time, pc) in self._arrivals.items():
             end = self._known_at_end(place // self._view.shared_stride())
             if not self._held_at_end(end, np.array([warp]), np.array([lanes]), np.array([time]))[0]:
                 self._tell_exited("arrives at the mbarrier", warp, place, pc)
-        if shadow is not None and self._foreign is not None:
-            per_piece = WIDEST_ACCESS // shadow.granule
-            at = (np.flatnonzero(self._foreign)[:, None] * per_piece + np.arange(per_piece)).reshape(-1)
-            for table, does in ((shadow.write, "writes to"), (shadow.poll, "reads")):
-                self._judge_foreign(at, table.get(at), does, shadow.granule, first_warp)
-            readers = () if shadow.readers is None else shadow.readers.of(at)
-            for read, rows in itertools.chain(readers, shadow.reads_of(at)):
-                self._judge_foreign(at[read], rows, "reads", shadow.granule, first_warp)
+        for block, foreign in self.foreign.by_block():
+            end = self._known_at_end(block)
+            bad = np.flatnonzero(~self._held_at_end(end, foreign.warps, foreign.masks, foreign.times))
+            if len(bad):
+                does, first = "writes to" if foreign.writes[bad[0]] else "reads", bad[0]
+                self._tell_exited(does, int(foreign.warps[first]), int(foreign.offsets[first]), int(foreign.pcs[first]))
         self._judge_work()
 
     def _judge_work(self) -> None:
@@ -326,22 +314,6 @@ class CrossOrdering:
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
                     message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
-
-    def _judge_foreign(
-        self, at: NDArray[np.int64], rows: NDArray[np.int32], does: str, granule: int, first_warp: int
-    ) -> None:
-        blocks = at * granule // self._view.shared_stride()
-        others = rows[:, WARP].astype(np.int64) - first_warp
-        foreign = np.flatnonzero(
-            (rows[:, WARP] != NOBODY) & (others >= 0) & (others // self._view.warps_per_cta != blocks)
-        )
-        for block in np.unique(blocks[foreign]).tolist():
-            here = foreign[blocks[foreign] == block]
-            last = rows[here]
-            bad = here[~self._held_at_end(self._known_at_end(block), others[here], last[:, MASK], last[:, TIME])]
-            if len(bad):
-                first = int(bad[0])
-                self._tell_exited(does, int(others[first]), int(at[first]) * granule, int(rows[first, PC]))
 
     def _known_at_end(self, block: int) -> Known:
         """Return what the warps of a block knew of others when the last of them ended, as the only row."""

@@ -254,9 +254,8 @@ class RaceChecker(Observer):
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
-        shadow = self._accesses.shadow("shared")
         if self._view.cluster_size > 1:
-            self._cross_ordering.wave_ended(shadow, self._causality.first_warp)
+            self._cross_ordering.wave_ended()
         self.dependents.wave_ended()
 
     def launched_behind(self, before: Observer) -> None:
@@ -285,7 +284,7 @@ class RaceChecker(Observer):
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
             self._starts.accessed(kind, offsets, warps, pc)
-            self._cross_ordering.accessed(offsets, size, warps)
+            self._cross_ordering.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)

@@ -293,7 +293,7 @@ class Shadow:
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
 
     def reads_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield reads by warps, but for those in `readers`: of which of the granules `at`, and the entries."""
+        """Yield the reads that are not in `readers`: of which of the granules `at`, and the entries."""
         for table in (self.read, self.first):
             last = table.touched(at)
             if last is not None:

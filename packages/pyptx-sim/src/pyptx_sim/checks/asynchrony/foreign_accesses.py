@@ -1,0 +1,71 @@
+"""Accesses of warps to the shared memory of other blocks of their cluster, each lane's last one: judged at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx_sim.checks.race.lane_masks import LANES, bits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.observer import Offsets, RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The last accesses to the memory of one block: who made them, when, where, by which instruction; which wrote."""
+
+    warps: NDArray[np.int64]
+    masks: NDArray[np.int32]
+    times: NDArray[Any]
+    offsets: NDArray[Any]
+    pcs: NDArray[Any]
+    writes: NDArray[Any]
+
+
+class ForeignAccesses:
+    """What lanes of a wave have last done in the memory of each block of their cluster but their own."""
+
+    def __init__(self, view: RunView, clocks: WarpClocks) -> None:
+        """Begin with nothing."""
+        self._view, self._clocks = view, clocks
+        # By warp, block in its cluster, and lane: the time, the offset, the pc, and whether it wrote.
+        self._last: NDArray[np.int64] = np.zeros((0, 4), np.int64)
+
+    def next_wave(self) -> None:
+        """Forget the warps before."""
+        self._last = self._last[:0]
+
+    def enter(self, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool) -> None:
+        """Note which accesses go to the shared memory of other blocks."""
+        size = self._view.cluster_size
+        if size == 1:
+            return
+        blocks = offsets // self._view.shared_stride()
+        foreign = np.flatnonzero(blocks != warps // self._view.warps_per_cta)
+        if not len(foreign):
+            return
+        if not len(self._last):
+            self._last = np.zeros((len(self._clocks.now) * size * LANES, 4), np.int64)
+        warps = warps[foreign]
+        entries = np.empty((len(foreign), 4), np.int64)
+        entries[:, 0], entries[:, 1] = self._clocks.now[warps], offsets[foreign]
+        entries[:, 2], entries[:, 3] = pc, writes
+        self._last[(warps * size + blocks[foreign] % size) * LANES + lanes[foreign]] = entries
+
+    def by_block(self) -> Iterator[tuple[int, Foreign]]:
+        """Yield the blocks whose memory others have accessed, and these accesses."""
+        at = np.flatnonzero(self._last[:, 0])
+        pairs, lanes = np.divmod(at, LANES)
+        warps, last = pairs // self._view.cluster_size, self._last[at]
+        blocks = last[:, 1] // self._view.shared_stride()
+        for block in np.unique(blocks).tolist():
+            here = blocks == block
+            yield block, Foreign(warps[here], bits_of(lanes[here]), *last[here].T)
