@@ -1,0 +1,222 @@
+"""A bench for products of tcgen05: their matrices are drawn and laid out, one kernel issues them, all cells are compared.
+
+    bench = Bench(seed=1)
+    bench.add(Product("f16", "f32", "bf16", "bf16", m=128, n=64))
+    bench.judge(bench.run())
+
+What is right is what `Product`, `tensor_images` and `tensor_operands` say, in float64; nothing here asks the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .reference_products import ROOMS, Product
+from .tensor_images import DTYPES, Layout, Tiles, codes_of, numbers, place_of_sum, row_bytes, rows_of_a
+from .tensor_kernels import COLUMNS, LANES, Issue, outcome
+from .tensor_operands import METADATA_COLUMNS, SCALE_COLUMNS, put_metadata, put_scales, scales, thinned
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["Bench", "Expected", "check"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The factors of a product, what it adds to, its sums in float64, how far off each may be, and hidden lanes."""
+
+    product: Product
+    a: Array
+    b: Array
+    old: Array
+    sums: Array
+    bound: Array
+    hidden: Array
+
+    @property
+    def places(self) -> tuple[Array, Array, Array]:
+        """The block, lane and column of each sum."""
+        it = self.product
+        block, lane, column = place_of_sum(it.m, it.n, blocks=it.blocks, sparse=it.sparse, ws=it.ws)
+        return block, lane + it.lane, column + it.d_at
+
+    def found(self, memory: Array) -> Array:
+        """Return the sums as they stand in tensor memory, as elements of their type."""
+        words, d = memory[self.places], self.product.d
+        return words.astype(np.uint16).view(np.float16) if d == "f16" else words.view(DTYPES[d])
+
+    def judge(self, memory: Array) -> None:
+        """Compare the sums with what they should be."""
+        block, lane, _ = self.places
+        off = np.abs(self.found(memory).astype(np.float64) - self.sums) - self.bound
+        off[self.hidden[block, lane]] = -1
+        worst = np.unravel_index(off.argmax(), off.shape)
+        assert off.max() <= 0, f"{self.product}: {off.max()} beyond the bound at {worst}"
+
+
+class Bench:
+    """Memories of one block or of a pair, filled at random, with the matrices of products in them."""
+
+    def __init__(self, blocks: int = 1, seed: int = 1) -> None:
+        """Begin with random bits in tensor memory, and with no shared memory."""
+        self.blocks, self.rng = blocks, np.random.default_rng(seed)
+        self.issue = Issue(blocks)
+        self.tiles = [Tiles() for _ in range(blocks)]
+        self.expected: list[Expected] = []
+        self._memory = self.rng.integers(0, 1 << 32, (blocks, LANES, COLUMNS), np.uint32)
+        self._used = 0
+
+    @property
+    def memory(self) -> Array:
+        """The tensor memory in front of the products: as many columns as are allocated."""
+        return self._memory[..., : max(32, 1 << (self._used - 1).bit_length())].copy()
+
+    @property
+    def shared(self) -> Array:
+        """The shared memory of each block."""
+        size = max(len(each.data) for each in self.tiles)
+        return np.stack([np.pad(each.data, (0, size - len(each.data))) for each in self.tiles])
+
+    def add(self, product: Product, onto: Expected | None = None) -> Expected:
+        """Issue one more product; with `onto`, it goes on with the sums of that one, which nobody sees then."""
+        it, issue = product, self.issue
+        self._used = max(self._used, it.d_at + it.n)
+        a, operands = self._put_a(it)
+        b, b_operand = self._put_b(it)
+        a, b = a * (-1 if it.negates[0] else 1), b * (-1 if it.negates[1] else 1)
+        operands[1:1] = [b_operand]
+        operands.append(issue.word(it.idesc))
+        hidden = self._hide(it, operands)
+        if it.scales is not None:
+            a, b = self._scale(it, operands, a, b)
+        old = self._put_old(it, hidden) if onto is None else onto.sums
+        issue.emit(f"setp.ne.u32 %done, {issue.word(int(it.adds))}, 0;")
+        tail = [str(it.divisor)] * bool(it.divisor) + ([issue.long(it.mask.bits)] if it.mask else [])
+        issue.emit(f"{it.opcode} {issue.at(it.d_at, it.lane)}, {', '.join([*operands, '%done', *tail])};")
+        sums, bound = _sums(it, a, b, old * 2.0**-it.divisor if it.adds else 0 * old)
+        if onto is not None:
+            self.expected.remove(onto)
+            bound = bound + onto.bound
+        found = Expected(it, a, b, old, sums, bound, hidden)
+        self.expected.append(found)
+        return found
+
+    def run(self, **options: Any) -> Array:
+        """Return the tensor memory behind the products."""
+        return outcome(self.issue, memory=self.memory, shared=self.shared, **options)
+
+    def judge(self, after: Array) -> None:
+        """Hold all of tensor memory against what it should be: sums are right, everything else is as it was."""
+        untouched = np.ones(after.shape, bool)
+        for each in self.expected:
+            each.judge(after)
+            block, lane, column = each.places
+            seen = ~each.hidden[block, lane]
+            untouched[block[seen], lane[seen], column[seen]] = False
+        changed = untouched & (after != self.memory)
+        assert not changed.any(), f"{np.count_nonzero(changed)} other cells changed, first {np.argwhere(changed)[0]}"
+
+    # --- matrices -----------------------------------------------------------------------------------
+
+    def take(self, count: int) -> int:
+        """Return the first of `count` free columns, a multiple of 4."""
+        first = -(-self._used // 4) * 4
+        self._used = first + count
+        assert self._used <= COLUMNS
+        return first
+
+    def _put_a(self, it: Product) -> tuple[Array, list[str]]:
+        """Put a; return its numbers, with zeros where it is sparse, and its operands: itself, and its metadata."""
+        codes = codes_of(self.rng, it.a, (it.m, it.stored))
+        values = numbers(codes, it.a)
+        operand = self._a_in_tensor(it, codes) if it.a_layout is None else self._factor(it.a, it.kind, codes, it.a_layout)
+        if not it.sparse:
+            return values, [operand]
+        dense, places = thinned(it, self.rng, values)
+        first = self.take(METADATA_COLUMNS)
+        put_metadata(it, self._memory, places, first)
+        return dense, [operand, self.issue.at(first, it.lane)]
+
+    def _a_in_tensor(self, it: Product, codes: Array) -> str:
+        words = row_bytes(self.rng, codes, it.a, ROOMS[it.kind], tensor=True).view(np.uint32)
+        first = self.take(words.shape[1])
+        held = rows_of_a(it.m, blocks=it.blocks, sparse=it.sparse, ws=it.ws)
+        block, lane = np.nonzero(held >= 0)
+        self._memory[block, lane + it.lane, first : first + words.shape[1]] = words[held[block, lane]]
+        return self.issue.at(first, it.lane)
+
+    def _put_b(self, it: Product) -> tuple[Array, str]:
+        """Put b; return its numbers, `[n, k]`, and its operand."""
+        shift = it.mask.shift if it.mask else 0
+        codes = codes_of(self.rng, it.b, (it.n + -(-shift // 8) * 8, it.k))
+        values = numbers(codes, it.b)[shift : shift + it.n].copy()
+        if it.mask:
+            values[list(it.mask.zeros)] = 0
+        return values, self._factor(it.b, it.kind, codes, it.b_layout)
+
+    def _factor(self, element: str, kind: str, codes: Array, layout: Layout) -> str:
+        """Put a factor into shared memory, a part of its rows into each block; return its descriptor."""
+        rows, found = len(codes) // self.blocks, []
+        for number, tiles in enumerate(self.tiles):
+            part = codes[number * rows : (number + 1) * rows]
+            turned = part if layout.major == "K" else np.ascontiguousarray(part.T)
+            found.append(tiles.put(row_bytes(self.rng, turned, element, ROOMS[kind]), layout))
+        return self.issue.descriptor(found[0], absolute=layout.split)
+
+    def _hide(self, it: Product, operands: list[str]) -> Array:
+        """Return which lanes stay as they are, and pass them."""
+        hidden = np.zeros((it.blocks, LANES), bool)
+        if it.hidden is not None:
+            hidden = np.random.default_rng(it.hidden).integers(0, 2, hidden.shape).astype(bool)
+            words = np.packbits(hidden.reshape(-1), bitorder="little").view(np.uint32)
+            operands.append("{" + ", ".join(self.issue.word(int(word)) for word in words) + "}")
+        return hidden
+
+    def _scale(self, it: Product, operands: list[str], a: Array, b: Array) -> tuple[Array, Array]:
+        """Put scales into the memory of each block, of a those of its rows, of b all; return the scaled factors."""
+        assert it.scales is not None
+        (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
+        first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks
+        for block, memory in enumerate(self._memory):
+            put_scales(memory, a_codes[block * rows : (block + 1) * rows], first[0], it.scales.ids[0])
+            # Layout B: the lower half of the lanes computes the first half of the columns.
+            halves = 2 if (it.m, it.blocks) == (128, 2) else 1
+            put_scales(memory, b_codes, first[1], it.scales.ids[1], halves)
+        operands += [self.issue.at(column) for column in first]
+        return a * a_factors, b * b_factors
+
+    def _put_old(self, it: Product, hidden: Array) -> Array:
+        """Put random sums where d is; return them, `[m, n]`."""
+        if it.d == "s32":
+            old = self.rng.integers(-(2**31), 2**31, (it.m, it.n)).astype(np.int32)
+        else:
+            old = self.rng.standard_normal((it.m, it.n)).astype(DTYPES[it.d])
+        where = Expected(it, *[old] * 5, hidden).places
+        kept = self._memory[where] & np.uint32(0xFFFF0000 if it.d == "f16" else 0)
+        self._memory[where] = old.view(f"u{old.itemsize}") | kept
+        return old.astype(np.float64)
+
+
+def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
+    """Return the sums, and how far off float32 sums in any order may be."""
+    total, scale = a @ b.T + old, np.abs(a) @ np.abs(b).T + np.abs(old)
+    if it.d == "s32":
+        limit = 2.0**31
+        clipped = np.clip(total, -limit, limit - 1) if it.saturates else (total + limit) % (2 * limit) - limit
+        return clipped, 0 * scale
+    rounding = np.abs(total) * 2.0**-11 + 2.0**-25 if it.d == "f16" else 0
+    return total, scale * (it.k + 1) * 2.0**-23 + rounding
+
+
+def check(product: Product, draw: int = 1, **options: Any) -> Expected:
+    """Run one product: its sums must be right, and nothing else may have changed."""
+    bench = Bench(product.blocks, draw)
+    expected = bench.add(product)
+    bench.judge(bench.run(**options))
+    return expected

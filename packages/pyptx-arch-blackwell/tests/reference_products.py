@@ -1,0 +1,118 @@
+"""One product of tcgen05 as the manual has it: types, sizes and options, and the bits that tell the instruction of them.
+
+Nothing here asks the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from .tensor_images import Layout
+
+__all__ = ["DEPTHS", "ROOMS", "Mask", "Product", "Scales"]
+
+DEPTHS: Final = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
+"""K of a dense product. Manual: "Matrix Shape"."""
+ROOMS: Final = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
+"""Bits that an element of a or b takes. Manual: "Packing formats of elements"."""
+
+_NARROW: Final = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+_CODES: Final = {
+    "f16": {"f16": 0, "bf16": 1},
+    "tf32": {"tf32": 2},
+    "f8f6f4": _NARROW,
+    "i8": {"u8": 0, "s8": 1},
+    "mxf8f6f4": _NARROW,
+    "mxf4": {"e2m1": 1},
+    "mxf4nvf4": {"e2m1": 1},
+}
+_SUMS: Final = {"f16": 0, "f32": 1, "s32": 2}
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The scales of a product: their type, what the opcode says, and the bytes at which those of a and b begin."""
+
+    element: str
+    size: str
+    ids: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A zero-column mask: its bits, and which columns of the product are zero, column 0 being that `shift` of b."""
+
+    bits: int
+    zeros: tuple[int, ...]
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Product:
+    """One instruction. Without `a_layout`, a lies in tensor memory.
+
+    `d_at` is the column of the sums, and `lane` the first lane of matrices that leave half of the lanes. `divisor` is
+    the scale-input-d, `hidden` the seed of a mask of lanes, None for no mask, `mask` the zero-column mask.
+    """
+
+    kind: str
+    d: str
+    a: str
+    b: str
+    m: int
+    n: int
+    blocks: int = 1
+    a_layout: Layout | None = None
+    b_layout: Layout = Layout()
+    adds: bool = True
+    negates: tuple[bool, bool] = (False, False)
+    saturates: bool = False
+    divisor: int = 0
+    hidden: int | None = None
+    sparse: bool = False
+    selector: int = 0
+    ws: bool = False
+    mask: Mask | None = None
+    scales: Scales | None = None
+    depth: int = 0
+    d_at: int = 0
+    lane: int = 0
+    words: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind}-{self.d}+={self.a}x{self.b}-m{self.m}n{self.n}", f"of{self.blocks}"]
+        parts += ["sp" + str(self.selector)] * self.sparse + ["ws"] * self.ws
+        parts += [f"a:{self.a_layout or 'tensor'}", f"b:{self.b_layout}"]
+        parts += [] if self.scales is None else [f"{self.scales.element}.{self.scales.size}{self.scales.ids}"]
+        return "-".join(parts + [self.words] * bool(self.words))
+
+    @property
+    def k(self) -> int:
+        """How many elements of b meet."""
+        return self.depth or DEPTHS[self.kind] * (2 if self.sparse else 1)
+
+    @property
+    def stored(self) -> int:
+        """How many elements of a row of a are stored."""
+        return self.k // (2 if self.sparse else 1)
+
+    @property
+    def idesc(self) -> int:
+        """The instruction descriptor, field by field. Manual: "Instruction descriptor"."""
+        codes, neg = _CODES[self.kind], self.negates
+        a_turned = self.a_layout is not None and self.a_layout.major == "MN"
+        bits = self.sparse << 2 | codes[self.a] << 7 | codes[self.b] << 10 | neg[0] << 13 | neg[1] << 14
+        bits |= a_turned << 15 | (self.b_layout.major == "MN") << 16 | self.n >> 3 << 17
+        if self.scales is None:
+            return bits | self.selector | self.saturates << 3 | _SUMS[self.d] << 4 | self.m >> 4 << 24
+        scales = self.scales
+        bits |= scales.ids[1] << 4 | (scales.element == "ue8m0") << 23 | self.m >> 7 << 27 | scales.ids[0] << 29
+        return bits | (self.k == 96) << 31
+
+    @property
+    def opcode(self) -> str:
+        """The words of the instruction."""
+        what = "tcgen05.mma" + ".ws" * self.ws + ".sp" * self.sparse
+        scale = f".block_scale{self.scales.size and '.' + self.scales.size}" if self.scales else ""
+        return f"{what}.cta_group::{self.blocks}.kind::{self.kind}{scale}{self.words}"

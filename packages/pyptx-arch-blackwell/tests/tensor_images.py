@@ -1,0 +1,212 @@
+"""What the manual says of matrices, for tests: numbers of codes, bytes of rows, places in shared and tensor memory.
+
+Nothing here asks the package. Numbers are ml_dtypes', layouts are the manual's tables and CuTe's canonical layouts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["DTYPES", "Layout", "Tiles", "codes_of", "element_bits", "numbers", "place_of_sum", "row_bytes", "rows_of_a"]
+
+DTYPES: Final = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "tf32": np.dtype(np.float32),
+    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "e2m3": np.dtype(ml_dtypes.float6_e2m3fn),
+    "e3m2": np.dtype(ml_dtypes.float6_e3m2fn),
+    "e2m1": np.dtype(ml_dtypes.float4_e2m1fn),
+    "s8": np.dtype(np.int8),
+    "u8": np.dtype(np.uint8),
+    "f32": np.dtype(np.float32),
+    "s32": np.dtype(np.int32),
+    "ue8m0": np.dtype(ml_dtypes.float8_e8m0fnu),
+    "ue4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+}
+_NARROW: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
+_CHUNK: Final = 16
+_TF32: Final = np.uint32(0xFFFFE000)
+
+
+def element_bits(element: str) -> int:
+    """Return how many bits an element has."""
+    return _NARROW.get(element, 8 * DTYPES[element].itemsize)
+
+
+def codes_of(rng: np.random.Generator, element: str, shape: tuple[int, ...]) -> Array:
+    """Return random elements as unsigned codes: of floats those near 1, of integers all."""
+    dtype = DTYPES[element]
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    if dtype.kind in "iu":
+        return rng.integers(0, 256, shape).astype(unsigned)
+    found = rng.standard_normal(shape).astype(dtype).view(unsigned)
+    return found & _TF32 if element == "tf32" else found
+
+
+def numbers(codes: Array, element: str) -> Array:
+    """Return the numbers that codes stand for."""
+    return codes.view(DTYPES[element]).astype(np.float64)
+
+
+# --- packing --------------------------------------------------------------------------------------------------------
+
+
+def row_bytes(rng: np.random.Generator, codes: Array, element: str, room: int, *, tensor: bool = False) -> Array:
+    """Return the bytes of rows of codes, each in `room` bits; what elements leave of their bytes is random.
+
+    Narrow ones with a byte each stand in it in tensor memory, and in shared memory 16 of them in front of 16 bytes.
+    """
+    width = element_bits(element)
+    rows, count = codes.shape
+    if width == room:
+        if width == 4:
+            return (codes[:, 0::2] | codes[:, 1::2] << 4).astype(np.uint8)
+        return np.ascontiguousarray(codes).view(np.uint8)
+    assert room == 8
+    if tensor:
+        low = 2 if width == 4 else 0
+        mask = ((1 << width) - 1) << low
+        return (codes.astype(np.uint8) << low | rng.integers(0, 256, codes.shape) & ~mask & 0xFF).astype(np.uint8)
+    bits = codes[..., None] >> np.arange(width).astype(codes.dtype) & 1
+    packed = np.packbits(bits.reshape(rows, count // _CHUNK, -1), axis=-1, bitorder="little")
+    found = rng.integers(0, 256, (rows, count // _CHUNK, _CHUNK)).astype(np.uint8)
+    found[..., : 2 * width] = packed
+    return found.reshape(rows, count)
+
+
+# --- shared memory --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a matrix lies in shared memory: `swizzle` is 0, 32, 64 or 128, `atom` what it moves as one.
+
+    `gap` makes distances larger than they have to be, `skip` is where the matrix begins in rows that are wider than it,
+    in bytes, and `base` the row of the swizzle's pattern with which it begins. `split`: what does not fit in those rows
+    lies in a tile of its own, which the leading dimension's absolute address tells of.
+    """
+
+    major: str = "K"
+    swizzle: int = 0
+    atom: int = 16
+    gap: int = 0
+    skip: int = 0
+    base: int = 0
+    split: bool = False
+
+    def __str__(self) -> str:
+        further = "".join(f"-{name}{value}" for name, value in (("atom", self.atom - 16), ("gap", self.gap),
+                                                                ("skip", self.skip), ("base", self.base),
+                                                                ("split", int(self.split))) if value)  # fmt: skip
+        return f"{self.major}{self.swizzle}{further}"
+
+    def strides(self, rows: int, chunks: int) -> tuple[int, int]:
+        """Return the leading and the stride dimension byte offset of a matrix of rows of so many chunks of 16 bytes."""
+        group = self._core * (self.swizzle or _CHUNK) + self.gap
+        groups = group * -(-rows // self._core)
+        if self.swizzle:
+            return (_CHUNK if self.major == "K" else groups), group
+        return groups if self.major == "K" else group * chunks, group
+
+    @property
+    def _core(self) -> int:
+        return 4 if self.atom == 32 else 8
+
+    def addresses(self, rows: int, chunks: int) -> Array:
+        """Return where chunks of 16 bytes of rows go, from the tile's start on; rows are of K if the matrix is MN-major.
+
+        Manual: "Canonical Layouts", in 128-bit elements: K-major ((8,m),(1,2k)), MN-major ((w,m),(8,k)).
+        """
+        leading, stride = self.strides(rows, chunks)
+        row, chunk = np.arange(rows)[:, None], np.arange(chunks)[None, :]
+        width, core = self.swizzle or _CHUNK, self._core
+        if self.major == "K":
+            # ((8,m),(T,2k)):((wT,SBO),(1,LBO)), w = 1 without a swizzle, and then (1,T)
+            linear = row % core * width + row // core * stride + chunk * (_CHUNK if self.swizzle else leading)
+        elif self.swizzle:
+            # ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO))
+            across = width // _CHUNK
+            linear = row % core * width + row // core * stride + chunk % across * _CHUNK + chunk // across * leading
+        else:
+            # ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))
+            linear = row % core * width + row // core * leading + chunk * stride
+        linear = linear + self.skip
+        if not self.swizzle:
+            return linear
+        bits, low = (2, 5) if self.atom == 32 else ({32: 1, 64: 2, 128: 3}[self.swizzle], 4)
+        return linear ^ (linear >> 7 & (1 << bits) - 1) << low
+
+    def mode(self) -> int:
+        """Return the swizzling mode as descriptors have it."""
+        return 1 if self.atom == 32 else {0: 0, 128: 2, 64: 4, 32: 6}[self.swizzle]
+
+
+@dataclass
+class Tiles:
+    """The image of the shared memory of one block, and the descriptors of what was put there."""
+
+    data: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    def put(self, matrix: Array, layout: Layout) -> int:
+        """Put a matrix, rows of bytes along its major dimension, behind the others; return its descriptor."""
+        rows, width = matrix.shape
+        fits = (128 - layout.skip) // _CHUNK if layout.split else width // _CHUNK
+        first = self._place(matrix[:, : fits * _CHUNK], layout)
+        leading, stride = layout.strides(rows, width // _CHUNK)
+        if layout.split:
+            leading = self._place(matrix[:, fits * _CHUNK :], replace(layout, skip=0))
+        fields = (first >> 4, leading >> 4 << 16, stride >> 4 << 32, 1 << 46, layout.base << 49, layout.split << 52,
+                  layout.mode() << 61)  # fmt: skip
+        return sum(fields)
+
+    def _place(self, matrix: Array, layout: Layout) -> int:
+        rows, width = matrix.shape
+        where = layout.addresses(rows, width // _CHUNK)
+        start = -(-len(self.data) // 1024) * 1024 + 128 * layout.base
+        missing = start + int(where.max()) + _CHUNK - len(self.data)
+        self.data = np.pad(self.data, (0, max(missing, 0)))
+        self.data[start + where[..., None] + np.arange(_CHUNK)] = matrix.reshape(rows, -1, _CHUNK)
+        return start + layout.skip
+
+
+# --- tensor memory --------------------------------------------------------------------------------------------------
+
+
+def place_of_sum(m: int, n: int, *, blocks: int = 1, sparse: bool = False, ws: bool = False) -> tuple[Array, Array, Array]:
+    """Return the block, the lane and the column of each element of d, `[m, n]`. Manual: layouts A to G."""
+    row, column = np.indices((m, n))
+    match (m, blocks, sparse, ws):
+        case (256, 2, _, False):  # A: each block has half of the rows, a lane to each
+            return row // 128, row % 128, column
+        case (128, 2, False, False):  # B: half of the rows; the second half of the columns in the upper lanes
+            return row // 64, row % 64 + 64 * (column // (n // 2)), column % (n // 2)
+        case (128, 2, True, False):  # C: half of the rows, 16 lanes of each warp
+            return row // 64, row % 64 // 16 * 32 + row % 16, column
+        case (128, 1, _, _):  # D
+            return 0 * row, row, column
+        case (64, 1, _, True):  # E: the second half of the columns in the upper lanes
+            return 0 * row, row + 64 * (column // (n // 2)), column % (n // 2)
+        case (64, 1, _, False):  # F: 16 lanes of each warp
+            return 0 * row, row // 16 * 32 + row % 16, column
+        case (32, 1, _, True):  # G: a quarter of the columns to each warp
+            return 0 * row, row + 32 * (column // (n // 4)), column % (n // 4)
+    raise ValueError("no such layout")
+
+
+def rows_of_a(m: int, *, blocks: int = 1, sparse: bool = False, ws: bool = False) -> Array:
+    """Return which row of a each lane of each block holds, `[blocks, 128]`, -1 for none: those of d in that lane."""
+    block, lane, _ = place_of_sum(m, 8, blocks=blocks, sparse=sparse, ws=ws)
+    found = np.full((blocks, 128), -1)
+    found[block, lane] = np.arange(m)[:, None]
+    return found

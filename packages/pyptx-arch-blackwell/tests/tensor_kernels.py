@@ -1,0 +1,215 @@
+"""Kernels for tests of tensor memory: fill it and shared memory, let one thread issue instructions, store it all.
+
+    issue = Issue()
+    a, b, idesc = issue.descriptor(a_bits), issue.descriptor(b_bits), issue.word(idesc_bits)
+    issue.emit(f"tcgen05.mma.cta_group::1.kind::f16 {issue.at(64)}, {a}, {b}, {idesc}, 0;")
+    after = outcome(issue, memory=before, shared=tiles)
+
+The images are those of all blocks: `memory` `[blocks, 128, columns]`, uint32, `shared` `[blocks, bytes]`, uint8. Two
+blocks are a pair: a cluster that works in `.cta_group::2`, whose first block issues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_sim import run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "outcome"]
+
+LANES: Final = 128
+COLUMNS: Final = 512
+_CHUNK: Final = 16  # bytes that a thread copies at once
+_AT_ONCE: Final = 32  # columns that an instruction stores to tensor memory
+_WIDE: Final = 8  # words that a thread moves at once
+
+
+@dataclass
+class Issue:
+    """What one thread issues: constants, which become registers, and instructions.
+
+    Constants come from memory, so that instructions which differ in nothing else are one text, compiled once.
+    """
+
+    blocks: int = 1
+    setup: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+
+    def descriptor(self, bits: int, *, absolute: bool = False) -> str:
+        """Return a register with a descriptor whose address, in `bits`, counts from the image of shared memory.
+
+        `absolute`: so does its leading address.
+        """
+        name = self.long(bits)
+        self.setup.append(f"add.u64 {name}, {name}, %base;")
+        if absolute:
+            self.setup.append(f"shl.b64 %more, %base, 16; add.u64 {name}, {name}, %more;")
+        return name
+
+    def long(self, bits: int) -> str:
+        """Return a register of 64 bits."""
+        return self._register(64, bits)
+
+    def word(self, bits: int) -> str:
+        """Return a register of 32 bits."""
+        return self._register(32, bits)
+
+    def at(self, column: int, lane: int = 0) -> str:
+        """Return an address in tensor memory, in brackets."""
+        name = self.word((lane << 16) + column)
+        self.setup.append(f"add.u32 {name}, {name}, %tensor;")
+        return f"[{name}]"
+
+    def emit(self, *lines: str) -> None:
+        """Issue instructions."""
+        self.lines += lines
+
+    def _register(self, width: int, bits: int) -> str:
+        name, place = f"%c{len(self.constants)}", 8 * len(self.constants)
+        self.constants.append(bits)
+        self.setup.append(f".reg .b{width} {name}; ld.global.b{width} {name}, [%a+{place}];")
+        return name
+
+    @property
+    def text(self) -> str:
+        """The instructions, behind what they need."""
+        return "\n".join((*self.setup, *self.lines))
+
+
+def kernel_text(
+    issued: str, *, columns: int = COLUMNS, blocks: int = 1, target: str = "sm_100a", everyone: str = "",
+    version: str = "9.0", size: int = 0,
+) -> str:
+    """Return a kernel in which one thread issues instructions, and all threads execute `everyone` behind them.
+
+    `%tensor` is the address of the tensor memory and `%base` that of shared memory, as descriptors have it; `%thread`,
+    `%warp`, `%lanes` (the address of the warp's lanes), `%results` (a pointer behind the stored image of the thread's
+    block) are for `everyone`, and the registers `%v0` to `%v127`. `size` is that of the image of shared memory.
+    """  # fmt: skip
+    group = f"cta_group::{blocks}"
+    meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" if blocks == 2 else "bar.sync 0;"
+    commit = (
+        f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], 3;"
+        if blocks == 2
+        else f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [bar];"
+    )
+    return f"""
+.version {version}
+.target {target}
+.address_size 64
+.extern .shared .align 1024 .b8 data[];
+.visible .entry k(.param .u64 memory, .param .u64 shared, .param .u64 out, .param .u64 constants, .param .u64 results)
+{{
+.reg .b32 %thread, %warp, %block, %tensor, %lanes, %s, %t, %v<128>;
+.reg .b64 %base, %more, %from, %to, %a, %results;
+.reg .pred %alone, %leads, %done, %all;
+.shared .align 4 .b32 slot;
+.shared .align 8 .b64 bar;
+mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x; shr.u32 %warp, %thread, 5;
+ld.param.u64 %results, [results];
+setp.eq.u32 %alone, %warp, 0;
+setp.eq.u32 %leads, %thread, 0;
+@%alone tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [slot], {columns};
+@%alone tcgen05.relinquish_alloc_permit.{group}.sync.aligned;
+@%leads mbarrier.init.shared.b64 [bar], 1;
+@%leads fence.mbarrier_init.release.cluster;
+ld.param.u64 %from, [shared];
+mad.wide.u32 %from, %block, {size}, %from; mad.wide.u32 %from, %thread, {_CHUNK}, %from;
+mov.u32 %s, data; mad.lo.u32 %s, %thread, {_CHUNK}, %s;
+mov.u32 %t, {size // (LANES * _CHUNK)};
+FILL:
+setp.eq.u32 %done, %t, 0;
+@%done bra FILLED;
+ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%from];
+st.shared.v4.b32 [%s], {{%v0, %v1, %v2, %v3}};
+add.u64 %from, %from, {LANES * _CHUNK}; add.u32 %s, %s, {LANES * _CHUNK}; sub.u32 %t, %t, 1;
+bra FILL;
+FILLED:
+fence.proxy.async.shared::cta;
+bar.sync 0;
+ld.shared.b32 %tensor, [slot];
+shl.b32 %lanes, %warp, 21; add.u32 %lanes, %lanes, %tensor;
+ld.param.u64 %from, [memory]; ld.param.u64 %to, [out];
+mad.lo.u32 %t, %block, {LANES}, %thread;
+mad.wide.u32 %from, %t, {columns * 4}, %from; mad.wide.u32 %to, %t, {columns * 4}, %to;
+{_moved(columns, store=True)}
+tcgen05.wait::st.sync.aligned;
+tcgen05.fence::before_thread_sync;
+{meet}
+tcgen05.fence::after_thread_sync;
+setp.eq.and.u32 %all, %block, 0, %leads;
+@!%all bra ISSUED;
+{{
+mov.u32 %s, data; shr.u32 %s, %s, 4; cvt.u64.u32 %base, %s;
+ld.param.u64 %a, [constants];
+{issued}
+{commit}
+}}
+ISSUED:
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %done, [bar], 0;
+@!%done bra WAIT;
+tcgen05.fence::after_thread_sync;
+{everyone}
+{_moved(columns, store=False)}
+tcgen05.fence::before_thread_sync;
+{meet}
+tcgen05.fence::after_thread_sync;
+@%alone tcgen05.dealloc.{group}.sync.aligned.b32 %tensor, {columns};
+ret;
+}}
+"""
+
+
+def _moved(columns: int, *, store: bool) -> str:
+    """Return what moves the lanes of each warp from global to tensor memory, or back."""
+    parts = []
+    for first in range(0, columns, _AT_ONCE):
+        registers = [f"%v{i}" for i in range(_AT_ONCE)]
+        cells = ", ".join(registers)
+        wide = [(4 * (first + i), ", ".join(registers[i : i + _WIDE])) for i in range(0, _AT_ONCE, _WIDE)]
+        if store:
+            parts += [f"ld.global.v8.b32 {{{part}}}, [%from+{offset}];" for offset, part in wide]
+            parts.append(f"tcgen05.st.sync.aligned.32x32b.x{_AT_ONCE}.b32 [%lanes+{first}], {{{cells}}};")
+            continue
+        parts.append(f"tcgen05.ld.sync.aligned.32x32b.x{_AT_ONCE}.b32 {{{cells}}}, [%lanes+{first}];")
+        parts.append("tcgen05.wait::ld.sync.aligned;")
+        parts += [f"st.global.v8.b32 [%to+{offset}], {{{part}}};" for offset, part in wide]
+    return "\n".join(parts)
+
+
+def outcome(
+    issue: Issue,
+    *,
+    memory: Array,
+    shared: Array | None = None,
+    results: Array | None = None,
+    text: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Array:
+    """Return the tensor memory that a run leaves; no rule may find anything. `results` are filled by the kernel."""
+    blocks, _, columns = memory.shape
+    unit = LANES * _CHUNK
+    given = np.zeros((blocks, unit), np.uint8) if shared is None else shared
+    size = -(-given.shape[1] // unit) * unit
+    tiles = np.zeros((blocks, size), np.uint8)
+    tiles[:, : given.shape[1]] = given
+    source = kernel_text(issue.text, columns=columns, blocks=blocks, size=size, **(text or {}))
+    after = np.zeros_like(memory)
+    more = np.zeros(1, np.uint32) if results is None else results
+    constants = np.array(issue.constants or [0], np.uint64)
+    options = {"checks": "all", "cluster": blocks, "shared_bytes": size} | options
+    done = run(source, grid=blocks, block=LANES, args=[memory, tiles, after, constants, more], **options)
+    assert not done.findings, "\n".join(map(str, done.findings))
+    return after

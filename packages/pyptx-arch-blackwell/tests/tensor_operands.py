@@ -1,0 +1,101 @@
+"""What products find in tensor memory beside their sums, for tests: the metadata of a sparse a, and scales.
+
+Nothing here asks the package: the places are CuTe's (`tmem_e_frg`, `tmem_sf_frg`) and the manual's words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from .tensor_images import numbers, rows_of_a
+from .tensor_kernels import COLUMNS, LANES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .reference_products import Product
+
+    Array = NDArray[Any]
+
+__all__ = ["METADATA_COLUMNS", "SCALE_COLUMNS", "put_metadata", "put_scales", "scales", "scales_of_row", "thinned"]
+
+METADATA_COLUMNS: Final = 4
+SCALE_COLUMNS: Final = 16
+_WORD: Final = 32
+_TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
+_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements that a code is of; others have 4
+_PAIRS: Final = ("mxf4", "mxf4nvf4")
+
+
+def thinned(it: Product, rng: np.random.Generator, stored: Array) -> tuple[Array, Array]:
+    """Return a with zeros, `[m, k]`, and the codes that say where its elements stand, `[m, chunks]`."""
+    chunk = _CHUNKS.get(it.kind, 4)
+    codes = rng.choice((0b0100, 0b1110) if it.kind == "tf32" else _TWO_OF_FOUR, (it.m, it.k // chunk))
+    first, second = codes & 3, codes >> 2
+    if it.kind == "tf32":  # a half of the element each
+        inside = first[..., None] // 2
+    elif it.kind in _PAIRS:
+        inside = np.stack((2 * first, 2 * first + 1, 2 * second, 2 * second + 1), axis=-1)
+    else:
+        inside = np.stack((first, second), axis=-1)
+    at = np.arange(codes.shape[1])[:, None] * chunk + inside
+    dense = np.zeros((it.m, it.k))
+    np.put_along_axis(dense, at.reshape(it.m, -1), stored, axis=1)
+    return dense, codes
+
+
+def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
+    """Put the codes where the lanes of their rows are. Manual: "Sparsity selector"; CuTe's `tmem_e_frg`."""
+    held = rows_of_a(it.m, blocks=it.blocks, sparse=True, ws=it.ws)
+    block, lane = np.nonzero(held >= 0)
+    row = held[block, lane]
+    if it.kind not in ("f16", "tf32"):  # 64 bits to each row, in its lane
+        words = (codes.reshape(it.m, 2, 8).astype(np.uint32) << np.arange(0, _WORD, 4).astype(np.uint32)).sum(axis=-1)
+        memory[block, lane + it.lane, column : column + 2] = words[row]
+        return
+    # Of 16 rows row g and row g + 8 share a word: lane g has their first 16 bits, lane g + 8 their last 16.
+    halves = (codes.reshape(it.m, 2, 4).astype(np.uint32) << np.arange(0, 16, 4).astype(np.uint32)).sum(axis=-1)
+    upper = row // 16 * 16 + row % 8
+    later = row % 16 // 8
+    memory[block, lane + it.lane, column + it.selector] = halves[upper, later] | halves[upper + 8, later] << 16
+
+
+# --- scales ---------------------------------------------------------------------------------------------------------
+
+
+def scales(it: Product, rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
+    """Draw the scales of so many rows; return their codes, and the numbers by which the elements are multiplied."""
+    assert it.scales is not None
+    count = scales_of_row(it)
+    low, high = (118, 137) if it.scales.element == "ue8m0" else (1, 0x7F)
+    codes = rng.integers(low, high, (rows, count)).astype(np.uint8)
+    return codes, np.repeat(numbers(codes, it.scales.element), it.k // count, axis=1)
+
+
+def scales_of_row(it: Product) -> int:
+    """Return how many scales a row of a has. Manual: "Valid combinations of scale_vectorsize and shapes"."""
+    size = it.scales.size if it.scales else ""
+    if size.startswith("scale_vec"):
+        return int(size[-2])
+    if it.k == 96:
+        return 6 if size == "block16" else 3
+    if it.kind == "mxf8f6f4":
+        return 1
+    return 4 if size == "block16" else 2
+
+
+def put_scales(memory: Array, codes: Array, column: int, byte: int, halves: int = 1) -> None:
+    """Put the scales of rows into the lanes of all warps: of row i into lane i % 32, a column for each 32 rows.
+
+    They begin at a byte of their word. What does not fit goes behind those of 128 rows: 4 columns on, or 8.
+    """
+    cells = memory.view(np.uint8).reshape(LANES, COLUMNS, 4)
+    each = len(codes) // halves
+    step = 4 * -(-len(codes) // 128)
+    for (row, chunk), code in np.ndenumerate(codes):
+        half, inside = divmod(row, each)
+        word, place = divmod(byte + chunk, 4)
+        lanes = np.arange(4 // halves) * 32 + half * 64 + inside % 32
+        cells[lanes, column + word * step + inside // 32, place] = code
