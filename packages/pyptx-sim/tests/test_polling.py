@@ -331,6 +331,21 @@ def test_a_copy_that_lands_wakes_who_polls_for_it(schedule: dict[str, int]) -> N
     assert words[1:].tolist() == [9] * 64
 
 
+def test_zeros_that_are_stored_while_others_poll_are_defined() -> None:
+    body = """
+    cvta.shared.u64 %rd3, word; mov.u32 %r2, word; mov.u32 %r5, 0;
+    setp.gt.u32 %p2, %r0, 31; @%p2 bra again;
+    work: add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, 3000; @%p3 bra work;
+    st.shared.u32 [%r2+4], 0; ld.shared.u32 %r4, [%r2+4]; st.global.u32 [%rd0], %r4;
+    st.release.cta.global.u32 [%rd0+4], 1; exit;
+    again: ld.acquire.cta.global.u32 %r1, [%rd0+4]; setp.eq.u32 %p1, %r1, 0; @%p1 bra again;
+    """
+    words = np.array([5, 0], np.uint32)
+    result = execute(body, words, block=64, before=".shared .align 4 .u32 word[2];")
+    assert [finding for finding in result.findings if finding.rule == "uninitialised-memory"] == []
+    assert words.tolist() == [0, 1]
+
+
 # --- deadlocks ----------------------------------------------------------------------------------
 
 APART = "setp.gt.u32 %p2, %r0, 31; @%p2"

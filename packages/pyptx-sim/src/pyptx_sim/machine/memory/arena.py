@@ -167,7 +167,10 @@ class Arena:
         self.data[targets[:, None] + step] = np.where(inside, values, 0)
 
     def holds(self, offsets: IntArray, values: list[Array]) -> bool:
-        """Tell whether writing `values` at the offsets would change nothing."""
+        """Tell whether writing `values` at the offsets would change nothing, nor define anything."""
+        known = self.written(np.asarray(offsets), values[0].dtype.itemsize * len(values))
+        if known is not None and not known.all():
+            return False
         present = self.gather(np.asarray(offsets), values[0].dtype, len(values))
         return all(
             old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True)
