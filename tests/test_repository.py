@@ -27,7 +27,10 @@ SHIM_LINES = 2000
 
 # Longer than the law allows, each with its reason. A row that is no longer needed fails the test too.
 LONG_FILES: dict[str, str] = {}
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {
+    f"packages/pyptx-arch-blackwell/src/pyptx_arch_blackwell/ptx/mma.py::{name}": "a keyword a line, as many as PTX has"
+    for name in ("__call__", "mma_sp")
+}
 
 # `__init__.py` files that hold more than docstring, imports and `__all__`, each with its reason.
 FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
