@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute, SimulatorExtension
+    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension
 
 
 @hookimpl
@@ -25,6 +25,14 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_arch_blackwell.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_fragments() -> Sequence[Fragments]:
+    """Return how accumulators of tensor memory lie in registers."""
+    from pyptx_arch_blackwell.fragments import FRAGMENTS
+
+    return FRAGMENTS
 
 
 @hookimpl

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_arch_blackwell.datapath import accumulator
 from pyptx_arch_blackwell.descriptors import SCALED_KINDS, DescriptorError, ZeroColumnMask
 from pyptx_arch_blackwell.ptx.operands import cta_group_word, descriptor_register, place_in_tensor_memory, switch
 from pyptx_arch_blackwell.ptx.products import Request, scale_size
@@ -34,6 +35,7 @@ _FORMS = {
 }
 _SHIFTED_COLLECTORS = ("fill", "use")
 _MOST_SHIFT = 15
+_HALF = 16  # lanes of 32 that some matrices use
 _SHIFTED_KINDS = ("f16", "tf32")
 
 
@@ -165,10 +167,22 @@ def _check_extras(asked: Request, kind: str, found: InstructionDescriptor | None
         raise OperandError(f"{what}: ashift with M = {found.m}", hint="M is 128, or 256 for a pair")
     if extras.lanes is not None and kind in SCALED_KINDS:
         raise OperandError(f"{what}: disable_output_lanes of kind::{kind}", hint="products with scales write all lanes")
-    if isinstance(d, TensorMemory) and found is not None and not asked.ws:
-        columns = found.n // 2 if (found.m, asked.cta_group, found.sparse) == (128, 2, False) else found.n
-        if d.columns < columns:
-            raise OperandError(f"{what}: d has {columns} columns, and {d!r} has {d.columns}")
+    if isinstance(d, TensorMemory) and found is not None:
+        _check_sums(asked, found, d)
+
+
+def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -> None:
+    """Refuse a place that is too small for d, or that begins at a lane at which it cannot."""
+    parts = accumulator(found.m, found.n, blocks=asked.cta_group, sparse=found.sparse, stationary=asked.ws)
+    columns = max(part.column + part.columns for part in parts)
+    if d.columns < columns:
+        raise OperandError(f"{asked.what}: d has {columns} columns, and {d!r} has {d.columns}")
+    starts = (0, _HALF) if {part.rows for part in parts} == {_HALF} else (0,)
+    if d.first_lane not in starts:
+        raise OperandError(
+            f"{asked.what}: d with M = {found.m} begins at lane {' or '.join(map(str, starts))}, not {d.first_lane}",
+            hint="an address in tensor memory says where a matrix begins: t[:, columns]",
+        )
 
 
 def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[object]:

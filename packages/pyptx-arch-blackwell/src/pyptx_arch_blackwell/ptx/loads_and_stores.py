@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from pyptx_arch_blackwell.fragments import accumulator_fragment
+from pyptx_arch_blackwell.layouts.moves import SHAPES, register_fragment
 from pyptx_arch_blackwell.ptx.operands import place_in_tensor_memory
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
@@ -22,19 +24,12 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from pyptx_dsl.instructions.fragments import Fragment
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.fragments.layout import Fragment as Layout
 
-__all__ = ["SHAPES", "SPLIT", "ld", "st"]
+__all__ = ["SPLIT", "fragment", "ld", "st"]
 
 _LOAD = InstructionForms("ptx.tcgen05.ld", "tcgen05.ld")
 _STORE = InstructionForms("ptx.tcgen05.st", "tcgen05.st")
-# Registers of a thread for one repetition, lanes, and columns. Manual: "Data Movement Shape".
-SHAPES = {
-    "32x32b": (1, 32, 1),
-    "16x64b": (1, 16, 2),
-    "16x128b": (2, 16, 4),
-    "16x256b": (4, 16, 8),
-    "16x32bx2": (1, 16, 1),
-}
 SPLIT = "16x32bx2"
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -124,6 +119,39 @@ def st(
     active(what).emit(words, (place, *(() if offset is None else (offset,)), registers), pred)
 
 
+def fragment(
+    *,
+    shape: Sequence[int] | None = None,
+    load: str = "32x32b",
+    count: int | None = None,
+    cta_group: int = 1,
+    sparse: bool = False,
+    ws: bool = False,
+    pack: bool = False,
+) -> Layout:
+    """Return which element each register of a warpgroup holds when it loads an accumulator. Emits nothing.
+
+    `shape` is (M, N) of the product, `load` the shape of `ld` by which each warp loads its lanes (`t.quarter(warp)`),
+    all columns. `fragment.row(thread, i)` and `.column(thread, i)` take the thread's number in the warpgroup (0 to 127)
+    as a number, or as a register, for which they emit the instructions that compute it; `print(fragment)` draws the
+    table. Of a pair of blocks it is the part of one block. With `pack`, a register has two 16-bit elements.
+
+    Without `shape` it is the layout of one `ld` or `st` of `count` repetitions: rows are lanes, and threads those of a
+    warp. Raise OperandError for what there is not.
+    """
+    what = "ptx.tcgen05.fragment"
+    try:
+        if shape is None:
+            return register_fragment(load, 1 if count is None else count, packed=pack)
+        if len(shape) < 2 or count is not None:
+            raise OperandError(f"{what}: shape={shape!r}, count={count!r}", hint="shape=(M, N), or count= of a load")
+        return accumulator_fragment(
+            shape[0], shape[1], load=load, cta_group=cta_group, sparse=sparse, ws=ws, packed=pack
+        )
+    except ValueError as error:
+        raise OperandError(f"{what}: {error}") from None
+
+
 def _check_split(what: str, shape: str, offset: object) -> None:
     if shape not in SHAPES:
         raise OperandError(f"{what}: shape={shape!r}", hint=f"one of {', '.join(SHAPES)}")
@@ -151,8 +179,8 @@ def _registers(what: str, name: str, value: object) -> list[object]:
 def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
     """Return new registers for a load, as many as is said."""
     columns = taddr.columns if isinstance(taddr, TensorMemory) else None
-    per, _, width = SHAPES[shape]
-    repeats = _number(count) if count is not None else columns // width if columns else None
+    per = SHAPES[shape].count
+    repeats = _number(count) if count is not None else columns // SHAPES[shape].columns if columns else None
     if repeats is None:
         raise OperandError(f"{what}: how many registers?", hint="count=, or a part t[…] of tensor memory")
     return list(active(what).array(b32, repeats * per))
@@ -168,7 +196,7 @@ def _number(count: object) -> int | None:
 
 def _repeats(what: str, shape: str, count: object, registers: Sequence[object], taddr: object) -> str:
     """Return `x4` for the repetitions that registers mean; raise OperandError for what does not fit together."""
-    per, lanes, width = SHAPES[shape]
+    per, lanes, width = SHAPES[shape].count, SHAPES[shape].lanes, SHAPES[shape].columns
     known = [times for times in _COUNTS if times * per <= _COUNTS[-1]]
     repeats, rest = divmod(len(registers), per)
     said = repeats if count is None else _number(count)

@@ -34,6 +34,7 @@ class Tcgen05:
 
     ld = staticmethod(loads_and_stores.ld)
     st = staticmethod(loads_and_stores.st)
+    fragment = staticmethod(loads_and_stores.fragment)
     wait_ld = staticmethod(synchronization.wait_ld)
     wait_st = staticmethod(synchronization.wait_st)
 
