@@ -70,6 +70,28 @@ CASES = [
 ]
 
 
+TCGEN05: list[tuple[str, str, tuple[int, ...], dict[str, Any]]] = [
+    ("gemm_highperf_blackwell", "build_gemm", (128, 256, 128), {}),
+    ("gemm_highperf_blackwell", "build_gemm_persistent", (256, 512, 256), {}),
+    ("gemm_highperf_blackwell", "build_gemm_2sm", (256, 256, 256), {}),
+    ("gemm_highperf_blackwell", "_build_gemm_persistent_overlap_experimental", (256, 512, 256), {}),
+    ("gemm_experimental_blackwell", "build_gemm_pallas_experimental", (256, 512, 256), {}),
+    ("gemm_experimental_blackwell", "build_gemm_no_tma_debug", (128, 256, 64), {}),
+    ("grouped_gemm", "build_grouped_gemm", (2, 128, 256, 128), {}),
+    ("tcgen05_accum_probe", "build", (), {}),
+    ("tcgen05_accum_probe", "build", (), {"num_mmas": 4, "split_after": 2}),
+    ("tcgen05_ld_phase_probe", "build", (), {"use_shift": False}),
+    ("tcgen05_ld_phase_probe", "build", (), {"use_shift": True}),
+    ("tcgen05_ld_register_probe", "build", (), {"load_count": 64}),
+    ("tcgen05_mma_probe", "build", (), {}),
+    ("tcgen05_roundtrip", "build", (), {}),
+    ("tcgen05_smoke", "build_alloc_only", (), {}),
+    ("tcgen05_smoke", "build_mma_only", (), {}),
+    ("tcgen05_smoke", "build_ld_only", (), {}),
+]
+UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
+
+
 def forget_examples() -> None:
     """Forget whichever `examples` were imported: the repository's own, or the wheel's."""
     for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
@@ -109,6 +131,30 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
     text = kernel.ptx()
     assert text == build(module, builder, shape).ptx()
     assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.blackwell
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize(
+    ("name", "builder", "shape", "words"), TCGEN05, ids=[f"{case[0]}-{case[1]}-{case[3]}" for case in TCGEN05]
+)
+def test_a_published_use_of_tcgen05_traces_unchanged_and_assembles(
+    name: str, builder: str, shape: tuple[int, ...], words: dict[str, Any]
+) -> None:
+    kernel = getattr(importlib.import_module(f"examples.blackwell.{name}"), builder)(*shape, **words)
+    text = kernel.ptx()
+    assert "tcgen05.alloc" in text
+    assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.blackwell
+@pytest.mark.usefixtures("examples")
+def test_every_published_example_of_blackwell_is_traced() -> None:
+    folder = Path(str(importlib.import_module("examples.blackwell.rms_norm").__file__)).parent
+    traced = {case[0] for case in TCGEN05} | {
+        case[0].partition(".")[2] for case in CASES if case[0].startswith("blackwell.")
+    }
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == traced | UNTRACED.keys()
 
 
 AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.datapath import accumulator
 from pyptx_arch_blackwell.descriptors import SCALED_KINDS, DescriptorError, ZeroColumnMask
-from pyptx_arch_blackwell.ptx.operands import cta_group_word, descriptor_register, place_in_tensor_memory, switch
+from pyptx_arch_blackwell.ptx.operands import (
+    cta_group_word,
+    descriptor_register,
+    is_place,
+    place_in_tensor_memory,
+    switch,
+)
 from pyptx_arch_blackwell.ptx.products import Request, scale_size
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
@@ -102,7 +108,7 @@ def issue(
     kind, word, found = asked.described(idesc, a, b)
     asked.row(kind)
     size = _scales(asked, kind, found, extras)
-    _check_extras(asked, kind, found, d, extras)
+    _check_extras(asked, kind, found, (d, a), extras)
     operands = [
         place_in_tensor_memory(what, "d", d),
         asked.factor("a", a, extras.offsets[0], kind, found),
@@ -148,9 +154,15 @@ def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extr
     return size
 
 
-def _check_extras(asked: Request, kind: str, found: InstructionDescriptor | None, d: object, extras: Extras) -> None:
+def _check_extras(
+    asked: Request,
+    kind: str,
+    found: InstructionDescriptor | None,
+    places: tuple[object, object],
+    extras: Extras,
+) -> None:
     """Refuse options that do not go together, in words of the call."""
-    what = asked.what
+    what, (d, a) = asked.what, places
     if asked.sparse and extras.metadata is None:
         raise OperandError(f"{what}: a sparse product has metadata in tensor memory", hint="metadata=t[…]")
     if extras.shift is not None:
@@ -161,6 +173,9 @@ def _check_extras(asked: Request, kind: str, found: InstructionDescriptor | None
             raise OperandError(
                 f"{what}: scale_input_d={extras.shift!r}", hint=f"d * 2**-n, with n from 0 to {_MOST_SHIFT}"
             )
+    if extras.ashift and not is_place(a):
+        hint = "a=t[…]; a register with its address is ptx.addr(register)"
+        raise OperandError(f"{what}: ashift moves the rows of a matrix in tensor memory", hint=hint)
     if extras.ashift and (extras.collector_a or "").removeprefix("collector::a::") in _SHIFTED_COLLECTORS:
         raise OperandError(f"{what}: ashift with collector_a={extras.collector_a!r}", hint="lastuse or discard")
     if extras.ashift and found is not None and found.m < 128:
