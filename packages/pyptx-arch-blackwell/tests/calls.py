@@ -317,6 +317,7 @@ def allocations() -> Iterator[Call]:
     yield Call("commit", lambda b: tcgen05.commit(b.bar[0], cta_group=b.group))
     yield Call("commit generic", lambda b: tcgen05.commit(b.u64, cta_group=b.group, space="generic"))
     yield Call("commit to several", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
+    yield Call("commit to two", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
     yield Call("held", held, 3, groups=(1,))
     for group in (1, 2):  # a pair meets by two instructions
         yield Call("held by a warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))

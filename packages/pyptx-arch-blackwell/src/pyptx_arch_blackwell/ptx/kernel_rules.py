@@ -14,13 +14,13 @@ from pyptx_dsl.tracing.trace import Trace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["allocated", "freed", "one_cta_group"]
+__all__ = ["allocated", "freed", "kernel_of", "one_cta_group"]
 
 _GROUP, _LEAK = "blackwell.cta_group", "blackwell.leak"
 _WHOSE: Mapping[str, str] = {"1": "one block", "2": "a pair of blocks"}
 
 
-def _kernel(what: str) -> Trace | None:
+def kernel_of(what: str) -> Trace | None:
     """Return the trace of a kernel; None for that of exact code, and where a call is only tried."""
     found = cast("object", active(what))
     return found if isinstance(found, Trace) and not found.exact else None
@@ -28,7 +28,7 @@ def _kernel(what: str) -> Trace | None:
 
 def one_cta_group(what: str, word: str) -> None:
     """Refuse another `.cta_group` than the kernel's first one. Manual: "Issue Granularity"."""
-    trace = _kernel(what)
+    trace = kernel_of(what)
     if trace is None:
         return
     first = cast("str", trace.notes.setdefault(_GROUP, word))
@@ -41,7 +41,7 @@ def one_cta_group(what: str, word: str) -> None:
 
 def allocated(what: str) -> None:
     """Have the end of the trace refuse a kernel that allocates here, and frees nothing."""
-    trace = _kernel(what)
+    trace = kernel_of(what)
     if trace is None or _LEAK in trace.notes:
         return
     leak = AllocationError(
@@ -54,7 +54,7 @@ def allocated(what: str) -> None:
 
 def freed(what: str) -> None:
     """Take back what `allocated` has said."""
-    trace = _kernel(what)
+    trace = kernel_of(what)
     if trace is None:
         return
     leak = trace.notes.get(_LEAK)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_arch_blackwell.ptx.kernel_rules import kernel_of
 from pyptx_arch_blackwell.ptx.operands import cta_group_word
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
@@ -15,6 +16,7 @@ from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import u16, u32
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -44,8 +46,8 @@ def commit(
     One thread commits: the one that issued the work. `mbar` is a barrier of `smem.mbarrier`, or its shared address
     (with `space="generic"` a generic one).
 
-    With `multicast_mask`, a u16 register or a number of 16 bits, the barriers in the same place of all blocks of the
-    cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX 9.4). `reads_of_a`
+    With `multicast_mask`, a u16 register, or a number that one `mov.u16` puts into one, the barriers in the same place of
+    all blocks of the cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX 9.4). `reads_of_a`
     waits only until matrices A have been read (PTX 9.4).
     """
     what = "ptx.tcgen05.commit"
@@ -66,12 +68,21 @@ def commit(
 
 
 def _mask(what: str, value: object, word: str | None) -> object:
-    """Return the mask; raise OperandError for bits that it has not."""
+    """Return the mask, a number in a register; raise OperandError for bits that it has not.
+
+    ptxas takes a number itself since 13.5; exact code leaves it to ptxas.
+    """
     number = as_integer(value)
     bits = 2 * _MASK_BITS if word == "cluster::32b" else _MASK_BITS
     if number is not None and not 0 < number < 1 << bits:
         raise OperandError(f"{what}: multicast_mask={value!r}", hint=f"one bit for each of up to {bits} blocks")
-    return value
+    trace = kernel_of(what)
+    if number is None or trace is None:
+        return value
+    dtype = u16 if bits == _MASK_BITS else u32
+    held = trace.fresh(dtype)
+    trace.emit(("mov", dtype.name), (held, number))
+    return held
 
 
 @emits("tcgen05.wait::ld")
