@@ -83,7 +83,7 @@ def given(row: Product, bench: Bench) -> dict[str, Any]:
     if row.sparse:
         words["metadata"] = bench.t[:, 400:408]
     if row.scales:
-        words |= {"scale_a": bench.t[:, 256:260], "scale_b": ptx.addr(bench.scales, 16)}
+        words |= {"scale_a": bench.t[:, 256:272], "scale_b": ptx.addr(bench.scales, 16)}
         words |= {"block": 16} if row.kind == "mxf4nvf4" else {}
     return words
 

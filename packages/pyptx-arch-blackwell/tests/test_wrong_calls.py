@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).name
 BF16 = {"shape": (128, 256), "dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 IDESC = InstructionDescriptor("f16", f32, bf16, bf16, 128, 256)
+FINE = InstructionDescriptor("mxf4nvf4", f32, e2m1, e2m1, 128, 128, scale=ue4m3, scale_a_id=2)
 MXF4 = {"kind": "mxf4", "shape": (128, 128), "dtype_d": f32, "dtype_a": e2m1, "dtype_b": e2m1}
 
 
@@ -123,6 +124,14 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (
         lambda b: product(b, **{**MXF4, "kind": "mxf4nvf4"}, dtype_scale=ue4m3, scale_a=b.t, scale_b=b.t, block=32),
         "with block32 and scales of ue4m3 * scale_vec::4X or block16",
+    ),
+    (
+        lambda b: product(b, **MXF4, scale_a=b.t, scale_b=b.t[:, 0:2]),
+        "scale_b has 4 columns, and TensorMemory * has 2",
+    ),
+    (
+        lambda b: product(b, idesc=FINE, scale_a=b.t, scale_b=b.t, block=16),
+        "scale_a: 4 factors begin at byte 0, not 2 * scale_a_id is in idesc",
     ),
     (
         lambda b: product(b, **{**MXF4, "shape": (128, 128, 96)}, scale_a=b.t, scale_b=b.t),

@@ -202,9 +202,9 @@ def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
     if descriptor.d == "f16" and {descriptor.a, descriptor.b} & {"bf16"}:
         raise ProductError(f"{row.words}: f16 += {descriptor.a} x {descriptor.b}", hint="sums of bf16 are f32")
     if descriptor.kind in ("mxf4", "mxf4nvf4") and descriptor.depth != _DEEP:
-        for name in ("scale_a_id", "scale_b_id"):
-            if getattr(descriptor, name) % 2:
-                raise ProductError(f"{row.words}: {name}={getattr(descriptor, name)}", hint=f"{name} is 0 or 2")
+        odd = [name for name in ("scale_a_id", "scale_b_id") if getattr(descriptor, name) % 2]
+        if odd:
+            raise ProductError(f"{row.words}: {odd[0]}={getattr(descriptor, odd[0])}", hint=f"{odd[0]} is 0 or 2")
 
 
 def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
@@ -235,8 +235,6 @@ def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
         )
     if descriptor.depth == _DEEP and size is not None and size.startswith("scale_vec"):
         raise ProductError(f"{name} with K = {_DEEP} and {size}", hint="say block16 or block32")
-    if size in _FINE and descriptor.depth != _DEEP and (descriptor.scale_a_id or descriptor.scale_b_id):
-        raise ProductError(f"{name} with {size}: scale_a_id, scale_b_id", hint="four scales fill a word: both are 0")
 
 
 def container_bits(kind: str) -> int:

@@ -150,7 +150,7 @@ def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extr
             f"{asked.what}: kind::{kind} multiplies by scales in tensor memory", hint="scale_a=t[…], scale_b=t[…]"
         )
     size = scale_size(asked.what, kind, extras.scale_vec, extras.block)
-    asked.check_scales(found, size)
+    asked.check_scales(found, size, extras.scales)
     return size
 
 

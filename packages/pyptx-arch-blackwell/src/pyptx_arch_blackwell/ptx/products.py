@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.descriptors import KINDS, SCALED_KINDS, DescriptorError, InstructionDescriptor
+from pyptx_arch_blackwell.layouts.scale_factors import scale_factors
 from pyptx_arch_blackwell.products import (
     SCALE_SIZES,
     ProductError,
@@ -32,6 +33,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_arch_blackwell.layouts.scale_factors import Operand
     from pyptx_arch_blackwell.products import Product
     from pyptx_dsl.shared_memory.tiles import SharedTile
 
@@ -40,6 +42,7 @@ __all__ = ["Request", "scale_size"]
 _USUAL = "f16"
 _DEEP, _DEEP_TARGET = 96, "sm_103a"
 _WORD_BITS = 32
+_OPERANDS: tuple[Operand, Operand] = ("a", "b")
 
 
 def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | None:
@@ -239,11 +242,34 @@ class Request:
                 f"\n{tile.picture()}",
             )
 
-    def check_scales(self, found: InstructionDescriptor | None, size: str | None) -> None:
-        """Refuse scales that the descriptor contradicts."""
+    def check_scales(
+        self, found: InstructionDescriptor | None, size: str | None, places: tuple[object, object]
+    ) -> None:
+        """Refuse scales that the descriptor contradicts, and places that have not the columns for them."""
         if found is None:
             return
         try:
             check_scales(found, size)
         except ProductError as error:
             refused(self.what, error)
+        for operand, place in zip(_OPERANDS, places, strict=True):
+            columns = self._columns_of_scales(operand, found, size)
+            if isinstance(place, TensorMemory) and place.columns < columns:
+                raise OperandError(
+                    f"{self.what}: scale_{operand} has {columns} columns, and {place!r} has {place.columns}",
+                    hint="a column has the scales of 32 rows, four bytes each",
+                )
+
+    def _columns_of_scales(self, operand: Operand, found: InstructionDescriptor, size: str | None) -> int:
+        """Return how many columns the scales of an operand reach; raise OperandError for an identifier of no byte."""
+        identifier = found.scale_a_id if operand == "a" else found.scale_b_id
+        m, n, k = found.shape
+        try:
+            held = scale_factors(
+                operand, found.kind, size or "", m=m, n=n, k=k, group=self.cta_group, identifier=identifier
+            )
+        except ValueError as error:
+            raise OperandError(
+                f"{self.what}: scale_{operand}: {error}", hint=f"scale_{operand}_id is in idesc"
+            ) from None
+        return held.columns[-1] + 1

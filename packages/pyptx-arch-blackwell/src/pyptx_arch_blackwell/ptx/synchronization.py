@@ -46,9 +46,9 @@ def commit(
     One thread commits: the one that issued the work. `mbar` is a barrier of `smem.mbarrier`, or its shared address
     (with `space="generic"` a generic one).
 
-    With `multicast_mask`, a u16 register, or a number that one `mov.u16` puts into one, the barriers in the same place of
-    all blocks of the cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX 9.4). `reads_of_a`
-    waits only until matrices A have been read (PTX 9.4).
+    With `multicast_mask`, a u16 register, or a number that one `mov.u16` puts into one, the barriers in the same place
+    of all blocks of the cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX
+    9.4). `reads_of_a` waits only until matrices A have been read (PTX 9.4).
     """
     what = "ptx.tcgen05.commit"
     if space not in _SPACES:
