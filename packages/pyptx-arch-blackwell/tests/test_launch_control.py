@@ -73,7 +73,7 @@ barrier.cluster.wait;
 
 def launch(body: str, *, blocks: int = 24, cluster: int = 2, **options: Any) -> tuple[Result, np.ndarray[Any, Any]]:
     out = np.zeros(blocks, np.uint32)
-    where = {"grid": blocks, "block": 32, "cluster": cluster, "args": [out]}
+    where: dict[str, Any] = {"grid": blocks, "block": 32, "cluster": cluster, "args": [out]}
     return run(module(body), **where, **options), out
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins import Semantics
     from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension
 
 
@@ -49,6 +50,14 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     from pyptx_arch_blackwell.launch_attributes import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_semantics() -> Sequence[Semantics]:
+    """Return what products of scaled blocks compute, for the simulator, which alone asks."""
+    from pyptx_arch_blackwell.sim.scaled_products import SEMANTICS
+
+    return SEMANTICS
 
 
 @hookimpl

@@ -84,7 +84,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
         access="w" + "r" * (len(fragments) + 3),
         since=form.since,
         targets=DEVICES if sparse and form.elements == PACKED else FAMILY,
-        manual="mma.sp" if sparse else "mma",
+        manual="mma.sp (block scaling)" if sparse else "mma (block scaling)",
         instruction=f"mma{variant}",
         slots={"shape": (f"m16n8k{depth}",), **types},
     )

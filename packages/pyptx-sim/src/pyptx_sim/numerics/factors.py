@@ -28,6 +28,8 @@ def _table(element: str) -> Array:
     codes = np.arange(256, dtype=np.uint8)
     if element == "e2m1":  # in the middle of its byte
         codes = codes >> np.uint8(2)
+    if element == "b4":  # packed
+        return decode(codes, MINIFLOATS["e2m1"]).view(np.float16).astype(_F32)
     if element in MINIFLOATS:
         return decode(codes, MINIFLOATS[element]).view(np.float16).astype(_F32)
     return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: only the low four bits are ever set
@@ -48,5 +50,5 @@ WIDEN: Final[dict[str, Widen]] = {
     "s8": lambda bits: bits.view(np.int8).astype(_F32),
     "u4": lambda bits: bits.astype(_F32),
     "b1": lambda bits: bits.astype(_F32),
-    **{name: partial(_look_up, name) for name in ("s4", *MINIFLOATS)},
+    **{name: partial(_look_up, name) for name in ("s4", "b4", *MINIFLOATS)},
 }

@@ -159,15 +159,9 @@ def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
 
 
 def _dense(form: Bound) -> Operation:
-    _refuse_scales(form)
     # Only the oldest shape has registers of its own for each layout.
     either = form.word("alayout") and {"a": form.word("alayout"), "b": form.word("blayout")}
     return _product(form, _shares(form, "mma", either or {}))
-
-
-def _refuse_scales(form: Bound) -> None:
-    if "block_scale" in form.words:
-        raise NoSemantics(form.instruction, "products of scaled blocks are not simulated")
 
 
 def _opaque(form: Bound) -> Operation:
@@ -179,7 +173,6 @@ def _opaque(form: Bound) -> Operation:
 
 
 def _sparse(form: Bound) -> Operation:
-    _refuse_scales(form)
     shares, selector = _shares(form, "mma.sp"), constant(form, "f")
     if selector is None:
         raise NoSemantics(form.instruction, "its selector is no constant")

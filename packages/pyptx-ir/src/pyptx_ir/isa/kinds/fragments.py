@@ -213,5 +213,6 @@ KINDS = (
         _mismatch_selectors,
         _examples_of_selectors,
         _limits_of_selectors,
+        types=lambda argument, _use: ("u16",) * (argument.count(",") + 1),
     ),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import move_of
+from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.compiling.carrying import undefined_in
@@ -196,7 +197,8 @@ def _metadata_check(operands: Operands) -> Action | None:
     selector = operands.given("f")
     if not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return None
-    judge = meaningless(operands.word("shape"), operands.word("atype"), int(operands.constant(selector)))
+    element = element_of(operands.form().places["a"], operands.words)
+    judge = meaningless(operands.word("shape"), element, int(operands.constant(selector)))
     read = operands.read(operands.named("e"), "b32")
 
     def check(wave: Wave, lanes: Lanes) -> None:

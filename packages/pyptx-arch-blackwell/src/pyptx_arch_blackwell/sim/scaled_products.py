@@ -1,0 +1,197 @@
+"""Products of matrices in the registers of a warp, whose blocks are scaled. Manual: "Block Scaling for mma.sync".
+
+Each row of a, and each column of b, is divided into one, two or four chunks along K, each with a scale of its own. The
+scales of a chunk are bytes of registers that some lanes hold: selectors say which lanes, and which bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.kinds.fragments import element_of
+from pyptx_ir.plugins.semantics import Semantics
+from pyptx_sim.extension import Operation
+from pyptx_sim.numerics.dot_products import dot, paired
+from pyptx_sim.numerics.elements import packing, unpacking
+from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.recent import Recent
+from pyptx_sim.numerics.scales import scales
+from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.numerics.tensor_cores import exact_sum, model_of_scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_ir.fragments import Fragment
+    from pyptx_ir.isa.binding import Bound
+    from pyptx_sim.extension import Array, IntArray, Mask
+
+# How many chunks there are where the opcode does not say it.
+_DEFAULTS: Final = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
+_SIZES: Final = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
+_GROUP: Final = 4  # lanes that share rows and columns
+_BYTE: Final = 8
+_BYTES: Final = 4  # of a register
+_FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Where the scales of a or of b lie: of row or column i in lane `lanes[i]`, and `step` lanes on by the selector."""
+
+    lanes: IntArray
+    step: int
+    count: int
+    element: str
+
+    def words(self, register: Array, thread: Array) -> Array:
+        """Return the register that holds the scales of each row: `[warps, rows]`."""
+        lanes = self.lanes + self.step * thread[:, :1].astype(np.int64)
+        return np.asarray(np.take_along_axis(register, lanes, axis=1))
+
+    def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:
+        """Return the bytes of such words that scale the chunks: `[warps, rows, count]`."""
+        places = (byte[:, :1, None].astype(np.uint32) + np.arange(self.count, dtype=np.uint32)) % np.uint32(_BYTES)
+        found: NDArray[np.uint8] = (words[..., None] >> (places * np.uint32(_BYTE))).astype(np.uint8)
+        return found
+
+    def values(self, register: Array, byte: Array, thread: Array) -> Array:
+        """Return the scales: float64 `[warps, 1, rows, count]`."""
+        return scales(self.bytes(self.words(register, thread), byte), self.element)[:, None]
+
+
+_ROWS: Final = np.array([row % 8 * _GROUP + row // 8 for row in range(16)])
+_COLUMNS: Final = np.array([column * _GROUP for column in range(8)])
+
+
+@cache
+def _numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
+    """Return what makes numbers of the registers of a fragment, and remembers the last ones."""
+    unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
+    return Recent(lambda registers: widen(unpack(registers)))
+
+
+class _Product:
+    """One form: its fragments, where its scales lie, and what it computes of the registers that it reads."""
+
+    def __init__(self, form: Bound) -> None:
+        self.sparse = "e" in form.operands
+        shape, words = form.word("shape"), form.words
+        self.types = tuple(element_of(form.places[name], words) for name in "dabc")
+        instruction = "mma.sp" if self.sparse else "mma"
+        self.d, self.a, self.b, self.c = (
+            fragment_of(instruction, shape, name, element) for name, element in zip("dabc", self.types, strict=True)
+        )
+        sizes = {**_DEFAULTS, **_SIZES}
+        said = [sizes[word] for word in words.values() if word in _SIZES]
+        self.count = said[0] if said else next(sizes[word] for word in words.values() if word in _DEFAULTS)
+        element = next(word for word in words.values() if word in ("ue8m0", "ue4m3"))
+        self.rows = _Side(_ROWS, 2, self.count, element)
+        self.columns = _Side(_COLUMNS, 1, self.count, element)
+        self._select = selecting(shape, self.types[1], 0) if self.sparse else None
+        self._pack = packing(self.d)
+        self._of_c = _numbers(self.c, self.types[3])
+
+    def parted(self, sources: Sequence[Array]) -> tuple[Sequence[Array], ...]:
+        """Return the registers of a, b and c, the metadata, and the registers and selectors of the scales."""
+        ends = np.cumsum([self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3]).tolist()
+        return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
+
+    def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
+        """Multiply chunk by chunk in float32, and add up in float64."""
+        a, b, c, of_a, of_b = self._read(sources)
+        length, total = a.shape[-1] // self.count, c.astype(np.float64)
+        for chunk in range(self.count):
+            part = slice(chunk * length, (chunk + 1) * length)
+            factors = of_a[..., :, None, chunk] * of_b[..., None, :, chunk]
+            total += dot(a[..., part], b[..., part]) * factors
+        return self._written(canonical(total.astype(np.float32)))
+
+    def exact(self, _target: str) -> Callable[..., tuple[Array, ...]]:
+        """Return what adds up as tensor cores do."""
+        d_type, a_type, b_type, c_type = self.types
+        model = model_of_scaled(a_type)
+
+        def compute(_mask: Mask, *sources: Array) -> tuple[Array, ...]:
+            a, b, c, of_a, of_b = self._read(sources)
+            length = a.shape[-1] // self.count
+            factors = (
+                np.repeat(of_a, length, axis=-1)[..., :, None, :],
+                np.repeat(of_b, length, axis=-1)[..., None, :, :],
+            )
+            total = exact_sum(*paired(a, b), c, (d_type, a_type, b_type, c_type), model, factors)
+            return self._written(canonical(total))
+
+        return compute
+
+    def _read(self, sources: Sequence[Array]) -> tuple[Array, Array, Array, Array, Array]:
+        a, b, c, metadata, of_a, of_b = self.parted(sources)
+        left = _numbers(self.a, self.types[1])(a)
+        right = _numbers(self.b, self.types[2], transposed=True)(b)
+        if self._select is not None:
+            right = self._select(metadata[0], right)
+        return left, right, self._of_c.take(c), self.rows.values(*of_a), self.columns.values(*of_b)
+
+    def _written(self, sums: Array) -> tuple[Array, ...]:
+        """Return registers of sums, which are remembered for the product that adds to them."""
+        registers = self._pack(sums)
+        self._of_c.keep(registers, sums)
+        return registers
+
+    def undefined(self, values: Sequence[Array], bits: Sequence[Array | None], mask: Mask) -> Sequence[Array]:
+        """Return which bits of d are undefined: what is of a row, a column or an element spoils what it adds to."""
+        known = [_bits_of(*each, mask) for each in zip(values, bits, strict=True)]
+        a, b, c, metadata, of_a, of_b = self.parted(known)
+        _, _, _, _, chosen_a, chosen_b = self.parted(values)
+        rows = (unpacking(self.a)(a) != 0).any(axis=-1) | _spoilt(self.rows, of_a, chosen_a)
+        columns = (unpacking(self.b, transposed=True)(b) != 0).any(axis=-1) | _spoilt(self.columns, of_b, chosen_b)
+        unknown = rows[..., :, None] | columns[..., None, :] | (unpacking(self.c)(c) != 0)
+        if metadata:
+            unknown = unknown | (metadata[0] != 0).any(axis=1)[:, None, None, None]
+        return self._pack(np.where(unknown, ~np.uint32(0), np.uint32(0)))
+
+
+def _bits_of(value: Array, bits: Array | None, mask: Mask) -> Array:
+    word = np.dtype(f"<u{value.dtype.itemsize}")
+    return np.broadcast_to(word.type(0) if bits is None else bits, mask.shape)
+
+
+def _spoilt(side: _Side, bits: Sequence[Array], values: Sequence[Array]) -> Array:
+    """Return which rows have an undefined scale, by the bits and the values of the register and of its selectors."""
+    _, byte, thread = values
+    scale = side.bytes(side.words(bits[0], thread), byte) != 0
+    chosen = (bits[1] != 0).any(axis=1) | (bits[2] != 0).any(axis=1)
+    return np.asarray((scale.any(axis=-1) | chosen[:, None])[:, None])
+
+
+def bind(form: Bound) -> Operation:
+    """Bind a product of scaled blocks, dense or with a sparse a."""
+    product, numbers = _Product(form), {name: number for number, name in enumerate(form.operands)}
+    read = [*"abc", *(["e"] if product.sparse else []), *_FACTORS]
+    return Operation(
+        _types(form, ["d"]),
+        _types(form, read),
+        product.fast,
+        warp=True,
+        places=((numbers["d"],), tuple(numbers[name] for name in read)),
+        exact=product.exact,
+        undefined=product.undefined,
+    )
+
+
+def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(ptx_type for name in names for ptx_type in form.types[name] or ())
+
+
+SEMANTICS: Final = (
+    Semantics("mma", bind, manual="mma (block scaling)"),
+    Semantics("mma", bind, manual="mma.sp (block scaling)"),
+)
