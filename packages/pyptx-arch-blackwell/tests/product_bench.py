@@ -135,7 +135,9 @@ class Bench:
         """Put a; return its numbers, with zeros where it is sparse, and its operands: itself, and its metadata."""
         codes = codes_of(self.rng, it.a, (it.m, it.stored))
         values = numbers(codes, it.a)
-        operand = self._a_in_tensor(it, codes) if it.a_layout is None else self._factor(it.a, it.kind, codes, it.a_layout)
+        operand = (
+            self._a_in_tensor(it, codes) if it.a_layout is None else self._factor(it.a, it.kind, codes, it.a_layout)
+        )
         if not it.sparse:
             return values, [operand]
         dense, places = thinned(it, self.rng, values)

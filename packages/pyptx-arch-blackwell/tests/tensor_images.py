@@ -183,7 +183,9 @@ class Tiles:
 # --- tensor memory --------------------------------------------------------------------------------------------------
 
 
-def place_of_sum(m: int, n: int, *, blocks: int = 1, sparse: bool = False, ws: bool = False) -> tuple[Array, Array, Array]:
+def place_of_sum(
+    m: int, n: int, *, blocks: int = 1, sparse: bool = False, ws: bool = False
+) -> tuple[Array, Array, Array]:
     """Return the block, the lane and the column of each element of d, `[m, n]`. Manual: layouts A to G."""
     row, column = np.indices((m, n))
     match (m, blocks, sparse, ws):

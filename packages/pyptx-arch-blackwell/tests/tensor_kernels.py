@@ -88,8 +88,14 @@ class Issue:
 
 
 def kernel_text(
-    issued: str, *, columns: int = COLUMNS, blocks: int = 1, target: str = "sm_100a", everyone: str = "",
-    version: str = "9.0", size: int = 0,
+    issued: str,
+    *,
+    columns: int = COLUMNS,
+    blocks: int = 1,
+    target: str = "sm_100a",
+    everyone: str = "",
+    version: str = "9.0",
+    size: int = 0,
 ) -> str:
     """Return a kernel in which one thread issues instructions, and all threads execute `everyone` behind them.
 

@@ -35,10 +35,14 @@ TYPES = [
 # N of one block and of a pair: the least, the greatest, and odd multiples of the step.
 COLUMNS = {1: (8, 256, 24, 64, 136, 16, 104, 248, 120, 128), 2: (16, 256, 48, 240, 128, 80, 176, 112, 32, 208)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 48, 144, 16, 240, 112, 32, 128), 2: (32, 256, 96, 224, 128, 64, 160, 192)}
-K_MAJOR = [Layout("K", swizzle, gap=gap) for swizzle, gap in ((0, 128), (32, 0), (64, 512), (128, 0), (0, 0), (128, 1024))]
+K_MAJOR = [
+    Layout("K", swizzle, gap=gap) for swizzle, gap in ((0, 128), (32, 0), (64, 512), (128, 0), (0, 0), (128, 1024))
+]
 K_MAJOR += [Layout("K", 64, skip=32), Layout("K", 128, skip=32), Layout("K", 128, skip=96), Layout("K", 128, base=5),
             Layout("K", 64, base=2)]  # fmt: skip
-MN_MAJOR = [Layout("MN", swizzle, gap=gap) for swizzle, gap in ((0, 128), (32, 256), (64, 0), (128, 0), (0, 0), (128, 1024))]
+MN_MAJOR = [
+    Layout("MN", swizzle, gap=gap) for swizzle, gap in ((0, 128), (32, 256), (64, 0), (128, 0), (0, 0), (128, 1024))
+]
 MN_MAJOR_TF32 = [Layout("MN", 128, 32), Layout("MN", 128, 32, gap=512)]
 
 
@@ -62,7 +66,9 @@ def cases() -> Iterator[Product]:
     turn = 0
     for (kind, d, a, b), blocks in product(TYPES, (1, 2)):
         known = (INTEGER_COLUMNS if kind == "i8" else COLUMNS)[blocks]
-        for number, (rows, in_tensor) in product(range(2 if kind == "f8f6f4" else len(known)), product((64, 128), (False, True))):
+        for number, (rows, in_tensor) in product(
+            range(2 if kind == "f8f6f4" else len(known)), product((64, 128), (False, True))
+        ):
             turn += 1
             n = known[(number + turn * (kind == "f8f6f4")) % len(known)]
             b_layout = fitting(kind, n // blocks, turn * 5 + turn // 7)

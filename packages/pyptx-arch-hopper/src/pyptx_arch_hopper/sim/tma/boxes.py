@@ -6,7 +6,7 @@ Manual: "Tensors": "Tiled Mode", "im2col mode", "Interleave layout", "Swizzling 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,9 @@ class Descriptor:
     """A sound map: what its copies name. What follows from the map alone is computed once."""
 
     map: Record
+
+    def unfit(self) -> tuple[str, str] | None:
+        """Return what copies by boxes or columns cannot use of a sound map, and what to do: there is nothing."""
 
     @property
     def rank(self) -> int:
@@ -199,7 +202,7 @@ class Descriptor:
             if axis == last:
                 place = corner[last] + turn
             else:
-                place, turn = _walk(turn, corner[axis], self._bounds(axis), record.steps[axis])
+                place, turn = walk(turn, corner[axis], self._bounds(axis), record.steps[axis])
                 place = place + (offsets[axis - 1] if offsets else 0)
             address = address + self._distance(axis, place)[:, None]
             inside = inside & ((place >= 0) & (place < record.extents[axis]))[:, None]
@@ -256,7 +259,7 @@ def _filling(fill: str, unit: int) -> Array:
     return np.frombuffer(data, dtype_of_unit(unit))
 
 
-def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
+def walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
     """Return where a walk along one dimension stands at each turn, and how often it has begun anew by then.
 
     It begins at `start`, goes by `step`, and behind the last place goes on at the first one.
@@ -281,10 +284,15 @@ def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
 
 
 @lru_cache(maxsize=256)
-def decode(data: bytes) -> Descriptor | tuple[str, str]:
-    """Return what copies of the map in memory as `data` name; of no sound map, what it is and what to do."""
+def decode(data: bytes, address: int | None = None) -> Descriptor | tuple[str, str]:
+    """Return what copies of the map in memory as `data` name; of no sound map, what it is and what to do.
+
+    `address` stands for that of the tensor in the map.
+    """
     record = unpack(data)
     if record is None:
         return "no tensor map", "pass the map of this tensor"
+    if address is not None:
+        record = replace(record, address=address)
     fault = record.fault()
     return Descriptor(record) if fault is None else (f"a tensor map with {fault[0]}", fault[1])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
     from pyptx_sim.extension import Operands, Reader, Touch, Turn
 
+_PAIR = 2  # blocks of a cluster whose ranks differ in the last bit
+
 Issued: TypeAlias = "tuple[BulkCopy, Sequence[Touch]]"
 """A copy of a thread, and what it touches."""
 
@@ -34,22 +36,6 @@ def aims(turn: Turn, mask: int | None) -> tuple[int, ...]:
     return (0,) if mask is None else turn.peers(int(turn.warps[0]), mask)
 
 
-def told(turn: Turn, shared: int, barrier: int, shifts: Iterable[int], blocks: int) -> tuple[int, ...]:
-    """Return the mbarriers that count what goes to `shared`, so far shifted each time: one as far as that itself.
-
-    Of a pair's copies (`blocks` is 2) one of each pair: that in its even or in its odd block, as `barrier` lies.
-    Manual: "cp.async.bulk.tensor", `.cta_group`.
-    """
-    if blocks == 1:
-        return tuple(barrier + shift for shift in shifts)
-    stride = turn.wave.shared.stride
-    block, inside = divmod(barrier, stride)
-    own = shared // stride
-    return tuple(
-        (block if not shift else (own + shift // stride) & ~1 | block & 1) * stride + inside for shift in shifts
-    )
-
-
 def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:
     """Hand the copies of threads to the engine, but for those that are none."""
     turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
@@ -61,20 +47,20 @@ def prepare(
     size: int,
     *,
     barriers: tuple[int, ...] = (),
-    blocks: int = 1,
     map_at: int | None = None,
+    paired: bool = False,
 ) -> Issued | None:
     """Return a thread's copy of `size` bytes, having checked what it reads; each of `barriers` counts its bytes.
 
-    They lie in the block that it writes to, or, if `blocks` is 2, in the other one of its pair. `map_at` is where its
-    tensor map lies in global memory, if there. A multicast to nobody is no copy.
+    `map_at` is where its tensor map lies in global memory, if there. `paired`: its mbarriers may lie in the other block
+    of a pair. A multicast to nobody is no copy.
     """
     if not transfer.targets:
         return None
     if turn.checked:
         source, known = transfer.source, transfer.known
         _check_written(turn, source if known is None else source.chosen(known))
-        _check_barrier(turn, transfer.targets[0], barriers, blocks)
+        _check_barrier(turn, transfer.targets[0], barriers, paired=paired)
     warps, lanes = turn.threads
     copy = BulkCopy(
         wave=turn.wave,
@@ -95,15 +81,29 @@ def _name(turn: Turn) -> str:
     return turn.thread_name(int(warps[0]), int(lanes[0]))
 
 
-def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], blocks: int) -> None:
-    """Report an mbarrier in another block, or pair, than what it counts. Manual: "cp.async.bulk.tensor"."""
-    together = turn.wave.shared.stride * blocks
-    if not barriers or int(target.offsets[0]) // together == barriers[0] // together:
+def signalled(turn: Turn, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool) -> tuple[int, ...]:
+    """Return the mbarrier that hears of each copy, `shifts` on from the place in shared memory that is named.
+
+    It is that in the same block, or, if `paired`, in that block of the same pair whose rank is even or odd as the rank
+    of the block is whose mbarrier is named.
+    """
+    if not paired:
+        return tuple(barrier + shift for shift in shifts)
+    stride = turn.wave.shared.stride
+    named, inside = divmod(barrier, stride)
+    blocks = (place // stride + shift // stride for shift in shifts)
+    return tuple((block // _PAIR * _PAIR + named % _PAIR) * stride + inside for block in blocks)
+
+
+def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, paired: bool) -> None:
+    """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+    stride = turn.wave.shared.stride * (_PAIR if paired else 1)
+    if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
         return
     turn.report(
         "mbarrier-block",
         f"a bulk copy of {_name(turn)} goes to one block, and tells {turn.mbarrier_name(barriers[0])} of another",
-        hint="name an mbarrier of the block that the copy writes to",
+        hint="name an mbarrier of the block that the copy writes to, or with .cta_group::2 one of its pair",
     )
 
 

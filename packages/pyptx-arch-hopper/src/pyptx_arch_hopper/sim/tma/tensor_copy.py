@@ -10,9 +10,10 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, told
+from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, signalled
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
+from pyptx_arch_hopper.sim.tma.modes import MODES, walked
 from pyptx_ir.syntax.operands import Address, TensorAddress
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import AccessKind, Action, IntArray, Mask, Operands, Reader, Turn
 
-_UNSUPPORTED = ("tile::gather4", "tile::scatter4", "im2col::w", "im2col_no_offs::w", "override")
-_IM2COL = frozenset({"im2col", "im2col_no_offs"})
+_UNSUPPORTED = ("im2col_no_offs::w", "override::global_dim")
+_IM2COL = frozenset({"im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"})
 # Manual: "Tensor-map": where one may lie.
 _MAP_SPACES = frozenset({"param", "const", "global"})
 # Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128 bytes that every box needs.
@@ -50,6 +51,7 @@ class _Thread(NamedTuple):
     offsets: tuple[int, ...]
     shared: int
     barrier: int | None
+    address: int | None
     mask: int | None
 
 
@@ -73,17 +75,19 @@ class _Boxes:
         names, box = operands.names, operands.named("box")
         if not isinstance(box, TensorAddress):
             operands.fail("a tensor copy needs a tensor map with coordinates")
-        place, corner = box.elements
+        place, *moved, corner = box.elements
         self._map = operands.place(Address(place), "generic")
         self._corner = _readers(operands, corner, "s32")
-        self._offsets = _readers(operands, operands.named("info"), "u16") if operands.word("im2col") else []
+        self._address = operands.read(moved[0], "u64") if moved else None
+        self._offsets = _readers(operands, operands.named("info"), "u16") if "info" in names else []
         self._shared = operands.place("dst" if "dst" in names else "src", "shared")
         self._barrier = operands.place("mbar", "shared") if "mbar" in names else None
         self._mask = mask_of(operands)
         self._rank = int(operands.word("dim")[0])
         self._operation = operands.word("op")
         self._columns = any(map(operands.word, _IM2COL))
-        self._blocks = 2 if "cta_group::2" in operands.opcode else 1
+        self._mode = next(filter(operands.word, MODES), "")
+        self._paired = operands.word("group") == "cta_group::2"
         self._updates = {
             element: operands.update(self._operation, element, "global")
             for element in (_REDUCED[self._operation] if self._operation else ())
@@ -112,6 +116,7 @@ class _Boxes:
             tuples(self._offsets),
             shared[at].tolist(),
             repeat(None) if barriers is None else barriers[at].tolist(),
+            repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
             strict=False,  # what threads do not give has no end
         )
@@ -179,22 +184,24 @@ class _Boxes:
             known=known,
             convert=described.rounded if described.rounds else None,
         )
-        barriers = told(turn, thread.shared, thread.barrier, shifts, self._blocks)
-        return prepare(turn, transfer, described.bytes, barriers=barriers, blocks=self._blocks, map_at=thread.map_at)
+        several = self._paired and thread.mask is not None
+        barriers = signalled(turn, thread.shared, thread.barrier, shifts, paired=several)
+        return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at, paired=self._paired)
 
     def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
         """Return the thread's map, unless it is not what the instruction needs."""
-        found = decode(thread.map)
+        found = decode(thread.map, thread.address)
         if not isinstance(found, Descriptor):
             _misuse(turn, f"{found[0]} lies where .{self._rank}d needs one", found[1])
             return None
-        record = found.map
+        record, found = found.map, walked(found, self._mode)
         wrong: tuple[str, str] | None = None
         if record.rank != self._rank:
             wrong = (f"a tensor map of rank {record.rank}", "pass the map of this tensor")
         elif bool(record.columns) != self._columns:
             mode = "im2col" if record.columns else "tiled"
             wrong = (f"a tensor map of {mode} mode", "encode the map for the mode of the instruction")
+        wrong = wrong or found.unfit()
         if wrong is not None:
             mode = " in im2col mode" if self._columns else ""
             _misuse(turn, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
