@@ -12,6 +12,8 @@ from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, Table
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
@@ -80,6 +82,14 @@ class Readers:
         before &= ~now
         if before.any():
             more.add(step.at[again[before]], last[before])
+
+    def of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield which of the granules `at` a warp has read, and the entries of that, warp by warp."""
+        for first in range(0, self._group * len(self._latest), len(self._latest)):
+            last = self._reads.touched(at + first)
+            if last is not None:
+                read = np.flatnonzero(last[:, TIME])
+                yield read, last[read]
 
     def unordered(self, at: NDArray[np.int64], warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
         """Return the reads of granules `at` that are not over for lanes of `warps`, as far as `rows` know, or None."""
