@@ -239,6 +239,14 @@ class Observer:
     def storing(self, stores: Stores) -> None:
         """See what the accesses told of next store: write i is entry i of theirs. Not told of atomic updates."""
 
+    def freed(
+        self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """See `size` bytes at each of `offsets` given back, entry i by lane `lanes[i]` of `warps[i]`.
+
+        Work that uses them, and that nobody has waited for, breaks `rule`.
+        """
+
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
         """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
 

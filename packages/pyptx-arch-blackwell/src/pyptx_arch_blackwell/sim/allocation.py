@@ -11,16 +11,18 @@ import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, Rectangle
 from pyptx_arch_blackwell.sim.pipeline import blocks_of
-from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, TENSOR, WORD, TensorMemory, touch
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, WORD, TensorMemory, touch
+from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_sim.extension import Action, Operands, Reader, Stall, Target, Terminator, Turn, Wave
+    from pyptx_sim.extension import Action, Operands, Reader, Stall, Target, Terminator, Touch, Turn, Wave
 
 __all__ = ["STEPS", "Allocation"]
 
+FREED: Final = "tensor-freed"
 _FEWEST = 32  # columns, and the unit of them
 _WORD = np.dtype(np.uint32)
 
@@ -39,7 +41,8 @@ class Allocation:
         self._relinquished: dict[int, int] = {}  # by block, the instruction
         self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # of the allocations so far
         self._wanted: dict[int, int] = {}  # by warp
-        self._freed = False  # whether anybody has given columns back
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by unit of columns, the instruction
+        wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
     # --- what is taken --------------------------------------------------------------------------
@@ -65,8 +68,13 @@ class Allocation:
         if self.holds(block, first, count):
             return True
         last = first + count - 1
-        message = f"accesses columns {first} to {last} of tensor memory of block slot {block}, which are not allocated"
-        turn.fault("out-of-bounds", message, "tcgen05.alloc columns, and use the address that it writes", turn.count)
+        accesses = f"accesses columns {first} to {last} of tensor memory of block slot {block}"
+        freed = next((pc for unit, pc in self._freed[block].items() if first < unit + _FEWEST and unit <= last), None)
+        if freed is not None and turn.checked:
+            self._wave.report(FREED, f"{accesses}, which were given back", turn.pc, other_pc=freed, count=turn.count)
+            return False
+        hint = "tcgen05.alloc columns, and use the address that it writes"
+        turn.fault("out-of-bounds", f"{accesses}, which are not allocated", hint, turn.count)
         return last < COLUMNS
 
     def take(self, turn: Turn, block: int, start: int, count: int) -> None:
@@ -80,10 +88,11 @@ class Allocation:
         self._fewest[block] = min(self._fewest[block], count)
         self._taken[block][start] = (count, turn.pc)
         turn.part(TensorMemory).forget(block, slice(start, start + count))
-        for unit in range(start, start + count, _FEWEST) if self._freed else ():
-            turn.acquire(SPACE, (block, unit))
-        if self._freed:
-            turn.show(TENSOR, SPACE)
+        if turn.observed:
+            turn.part(ThreadOrder).forget(_cells(block, start, count))
+        for unit in range(start, start + count, _FEWEST):
+            if self._freed[block].pop(unit, None) is not None:
+                turn.acquire(SPACE, (block, unit))
 
     def give_back(self, turn: Turn, block: int, start: int, count: int) -> None:
         """Give columns back, and let those go on who wait for some."""
@@ -93,12 +102,11 @@ class Allocation:
             turn.report("tensor-allocation", f"gives back {count} columns from {start} on, which {what}")
             return
         del self._taken[block][start]
-        columns = (Rectangle(0, 0, LANES, 0, count, 0),)
-        freed = touch(np.array([block]), np.array([start]), columns, writes=True)
-        turn.freed(SPACE, freed.offsets, freed.size)
+        cells = _cells(block, start, count)
+        turn.freed(FREED, SPACE, cells.offsets, cells.size)
         for unit in range(start, start + count, _FEWEST):
             turn.release(SPACE, (block, unit))
-        self._freed = True
+            self._freed[block][unit] = turn.pc
         self._wave.stalled(self).resume()
 
     # --- the permit -----------------------------------------------------------------------------
@@ -140,6 +148,11 @@ class Allocation:
             for start, (count, pc) in taken.items():
                 message = f"block slot {block} ends and keeps {count} columns of tensor memory from {start} on"
                 self._wave.report("tensor-leak", message, pc)
+
+
+def _cells(block: int, start: int, count: int) -> Touch:
+    """Return all cells of some columns of a block."""
+    return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
 
 class Pairs:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
 from pyptx_arch_blackwell.layouts.copies import COPIES, FORMATS, SHIFT_COLUMNS, SHIFT_LANES, Copy, shifted_from
+from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import located, matrix_of, readable, unwritten
@@ -104,7 +105,7 @@ def compile_copy(operands: Operands) -> Action:
             targets=targets,
         )
         if _sound(turn, item):
-            turn.issue(item, _touches(item) if turn.observed else (), proxy=ASYNC)
+            thread_order.issue(turn, item, _touches(item), proxy=ASYNC)
 
     return operands.action(issue)
 
@@ -187,10 +188,9 @@ def compile_shift(operands: Operands) -> Action:
             count=count,
             targets=targets,
         )
-        if not _shiftable(turn, item):
-            return
-        told = range(count) if turn.observed else ()
-        turn.issue(item, [touch(item.blocks + block, targets, _SHIFTED, writes=True) for block in told], proxy=ASYNC)
+        if _shiftable(turn, item):
+            told = (touch(item.blocks + block, targets, _SHIFTED, writes=True) for block in range(count))
+            thread_order.issue(turn, item, told, proxy=ASYNC)
 
     return operands.action(issue)
 

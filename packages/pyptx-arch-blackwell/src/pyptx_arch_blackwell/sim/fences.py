@@ -1,22 +1,32 @@
-"""`tcgen05.fence`, between a thread's work in tensor memory and its synchronisation with others."""
+"""`tcgen05.fence`, between a thread's work in tensor memory and its synchronisation with others.
+
+The memory of a run is ordered as if they stood everywhere; a checked run notes where they are missing.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import Action, Operands
+    from collections.abc import Callable
+
+    from pyptx_sim.extension import Action, Operands, Turn
 
 __all__ = ["STEPS"]
 
 
-def _nothing(operands: Operands) -> Action:
-    return operands.nothing()
+def _fence(order: str) -> Callable[[Operands], Action]:
+    def fence(turn: Turn) -> None:
+        if turn.observed:
+            turn.part(ThreadOrder).fence(order, *turn.threads)
+
+    return lambda operands: operands.action(fence)
 
 
 STEPS: Final = tuple(
-    Step(opcode=f"tcgen05.fence::{order}", effect="order", compile=_nothing)
-    for order in ("before_thread_sync", "after_thread_sync")
+    Step(opcode=f"tcgen05.fence::{order}_thread_sync", effect="order", compile=_fence(order))
+    for order in ("before", "after")
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, PARTITION
 from pyptx_arch_blackwell.layouts.moves import register_fragment
+from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.tensor_memory import (
     COLUMNS,
@@ -31,7 +32,7 @@ from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem, GroupKind, Step, Tou
 from pyptx_sim.numerics.nan import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -165,14 +166,14 @@ class _Move:
                 return False
         return True
 
-    def touch(self, base: IntArray, *, writes: bool) -> Touch:
-        """Return what the warps touch."""
+    def touches(self, base: IntArray, *, writes: bool) -> Iterator[Touch]:
+        """Yield what the warps touch."""
         size = self.window.piece
         if int(np.bitwise_or.reduce(base)) % (size // WORD):
             size = WORD
         where = base[:, None] + self.window.pieces(size)
         owners = np.repeat(np.arange(len(base)), where.shape[1])
-        return Touch(SPACE.name, writes, where.reshape(-1) * WORD, size, owners, proxy=TENSOR)
+        yield Touch(SPACE.name, writes, where.reshape(-1) * WORD, size, owners, proxy=TENSOR)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,7 +204,7 @@ def compile_load(operands: Operands) -> Action:
         if turn.checked:
             _carry(turn, move.window, carried, words)
         item = Loaded(**_issued(turn, LOADS))
-        turn.issue(item, [move.touch(base, writes=False)] if turn.observed else ())
+        thread_order.issue(turn, item, move.touches(base, writes=False))
 
     return operands.action(load)
 
@@ -289,7 +290,7 @@ def compile_store(operands: Operands) -> Action:
             unknown=unknown,
             origins=() if found is None else (found[1],),
         )
-        turn.issue(item, [move.touch(base, writes=True)] if turn.observed else ())
+        thread_order.issue(turn, item, move.touches(base, writes=True))
 
     return operands.action(store)
 

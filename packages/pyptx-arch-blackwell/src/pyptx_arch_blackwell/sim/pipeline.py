@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
+from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
 from pyptx_sim.extension import AsyncItem, GroupKind, Step
 
 if TYPE_CHECKING:
@@ -88,7 +89,13 @@ def compile_commit(operands: Operands) -> Action:
     kind, barrier = pipeline_of(operands), operands.barrier("mbar")
     wide = "multicast::cluster::32b" in operands.opcode
     peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None
-    return operands.action(lambda turn: turn.arrive_behind(kind, barrier, peers))
+
+    def commit(turn: Turn) -> None:
+        if turn.observed:
+            turn.part(ThreadOrder).commit(*turn.threads)
+        turn.arrive_behind(kind, barrier, peers)
+
+    return operands.action(commit)
 
 
 STEPS: Final = (Step(opcode="tcgen05.commit", effect="issue", compile=compile_commit, signals=True),)

@@ -18,6 +18,12 @@ RULES: Final = (
         hint="ask for 32, 64, 128, 256 or 512 columns, and free what tcgen05.alloc gave, once",
     ),
     Rule(
+        name="tensor-freed",
+        summary="columns of tensor memory are given back while work may use them, or used behind that",
+        hint="let a barrier or an mbarrier stand between the last use of the columns, waited for, and tcgen05.dealloc",
+        observer="races",
+    ),
+    Rule(
         name="tensor-leak",
         summary="a block ends and keeps columns of tensor memory",
         hint="tcgen05.dealloc all that was allocated before the block ends",
@@ -47,6 +53,12 @@ RULES: Final = (
         name="tensor-scales",
         summary="a product reads scales that differ between the quarters of tensor memory's lanes",
         hint="copy the scales to all four quarters of the lanes, in both blocks of a pair (.warpx4)",
+    ),
+    Rule(
+        name="tensor-fence",
+        summary="work in tensor memory is ordered by synchronising threads, without tcgen05.fence",
+        hint="tcgen05.fence::before_thread_sync before the threads synchronise, tcgen05.fence::after_thread_sync after",
+        severity="note",
     ),
     Rule(
         name="unfinished-tensor-work",

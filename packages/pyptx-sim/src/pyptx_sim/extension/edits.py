@@ -9,27 +9,55 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import evolve
-from pyptx_ir.syntax.nodes import Empty, Instruction
-from pyptx_ir.syntax.operands import Address, Immediate, Pair, Register, Symbol, TensorAddress, Vector
-from pyptx_sim.extension.registry import step_of
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.operands import (
+    Address,
+    Immediate,
+    Negated,
+    Pair,
+    Register,
+    Sink,
+    Symbol,
+    TensorAddress,
+    Vector,
+)
+from pyptx_sim.extension.edit_order import behind, beside, later, nothing, sooner
 from pyptx_sim.literals import parse_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension.mutation import Change, Edit, Site
 
-
-def _nothing(node: Statement) -> Empty:
-    """Return what stands where an instruction stood: a stray `;`, which says nothing."""
-    return Empty(lead=node.lead, raw=";")
-
-
-def _beside(node: Instruction) -> Instruction:
-    """Return a copy that stands behind another statement on its line."""
-    return evolve(node, lead=" ")
+__all__ = [
+    "add",
+    "another_block",
+    "at_home",
+    "become",
+    "behind",
+    "drop",
+    "drop_with",
+    "each",
+    "elect_all",
+    "flip",
+    "flip_constant",
+    "insert",
+    "invert",
+    "invert_guard",
+    "later",
+    "more_words",
+    "no_retry",
+    "no_wait",
+    "one_more_rank",
+    "scale",
+    "shift",
+    "shrink_mask",
+    "sooner",
+    "twice",
+    "unguard",
+    "word",
+]
 
 
 # --- whole instructions ---------------------------------------------------------------------------
@@ -37,7 +65,7 @@ def _beside(node: Instruction) -> Instruction:
 
 def drop(site: Site) -> Iterator[Change]:
     """Leave the instruction out."""
-    yield {site.at: (_nothing(site.instruction),)}
+    yield {site.at: (nothing(site.instruction),)}
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
@@ -46,7 +74,7 @@ def drop_with(distance: int, *opcode: str) -> Edit:
     def edit(site: Site) -> Iterator[Change]:
         other = site.neighbour(distance)
         if other is not None and other.opcode[: len(opcode)] == opcode:
-            yield {site.at: (_nothing(site.instruction),), site.at + distance: (_nothing(other),)}
+            yield {site.at: (nothing(site.instruction),), site.at + distance: (nothing(other),)}
 
     return edit
 
@@ -54,7 +82,7 @@ def drop_with(distance: int, *opcode: str) -> Edit:
 def twice(site: Site) -> Iterator[Change]:
     """Do it twice."""
     node = site.instruction
-    yield {site.at: (node, _beside(node))}
+    yield {site.at: (node, beside(node))}
 
 
 def unguard(site: Site) -> Iterator[Change]:
@@ -68,6 +96,18 @@ def invert_guard(site: Site) -> Iterator[Change]:
     guard = site.instruction.guard
     if guard is not None:
         yield {site.at: (evolve(site.instruction, guard=replace(guard, negated=not guard.negated)),)}
+
+
+def become(opcode: str, *operands: int | None) -> Edit:
+    """Put another instruction in its place, of its operands by their numbers; None is one that is not wanted (`_`)."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        given = tuple(Sink() if index is None else _operand(site.instruction, index) for index in operands)
+        known = tuple(each for each in given if each is not None)
+        if len(known) == len(operands):
+            yield {site.at: (evolve(site.instruction, opcode=tuple(opcode.split(".")), operands=known),)}
+
+    return edit
 
 
 # --- loops that wait ------------------------------------------------------------------------------
@@ -89,82 +129,14 @@ def no_retry(site: Site) -> Iterator[Change]:
     """Go on whatever a wait says."""
     again = _retry(site)
     if again is not None:
-        yield {again[0]: (_nothing(again[1]),)}
+        yield {again[0]: (nothing(again[1]),)}
 
 
 def no_wait(site: Site) -> Iterator[Change]:
     """Leave a wait out, with the branch that tries it again."""
     again = _retry(site)
     if again is not None:
-        yield {at: (_nothing(site.body[at]),) for at in range(site.at, again[0] + 1)}
-
-
-# --- order ----------------------------------------------------------------------------------------
-
-
-def later(site: Site) -> Iterator[Change]:
-    """Let it change places with the instruction behind it."""
-    behind = site.neighbour(1)
-    if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
-        yield _swapped(site, site.at, site.at + 1)
-
-
-def sooner(site: Site) -> Iterator[Change]:
-    """Move it in front of all accesses to memory before it that it does not depend on, up to a label or branch."""
-    at = site.at
-    passed = False
-    while at > 0:
-        before = site.body[at - 1]
-        if not isinstance(before, Instruction) or before.opcode[0] in _STAYS or _feeds(before, site.instruction):
-            break
-        passed |= _reaches_memory(before)
-        at -= 1
-    if passed:
-        yield _moved_up(site, at)
-
-
-_STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
-
-
-def _reaches_memory(node: Instruction) -> bool:
-    """Tell whether an instruction accesses memory, or issues or orders work that does."""
-    step = step_of(node.opcode)
-    return step is not None and step.effect in {"access", "issue"}
-
-
-def _feeds(first: Instruction, second: Instruction) -> bool:
-    """Tell whether `second` names a register that `first` may write: what it names first."""
-    names = set(_registers(first.operands[0])) if first.operands else set[str]()
-    used = {name for operand in second.operands for name in _registers(operand)}
-    return not names.isdisjoint(used) or (second.guard is not None and second.guard.register in names)
-
-
-def _registers(operand: Operand) -> Iterator[str]:
-    match operand:
-        case Register(name):
-            yield name
-        case Vector(elements) | TensorAddress(elements):
-            yield from (name for element in elements for name in _registers(element))
-        case Pair(first, second):
-            yield from (*_registers(first), *_registers(second))
-        case Address(base):
-            yield from _registers(base)
-        case _:
-            return
-
-
-def _swapped(site: Site, first: int, second: int) -> Change:
-    one, other = site.body[first], site.body[second]
-    return {first: (evolve(other, lead=one.lead),), second: (evolve(one, lead=other.lead),)}
-
-
-def _moved_up(site: Site, to: int) -> Change:
-    """Return the change that puts the site's instruction on the line of statement `to`, in front of it."""
-    there = site.body[to]
-    return {
-        to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")),
-        site.at: (_nothing(site.instruction),),
-    }
+        yield {at: (nothing(site.body[at]),) for at in range(site.at, again[0] + 1)}
 
 
 # --- words of opcodes -----------------------------------------------------------------------------
@@ -226,7 +198,7 @@ def _around(site: Site, opcode: tuple[str, ...], register: Register, there: str,
     node = site.instruction
     first = Instruction((*opcode,), (register, register, Immediate(there)), lead=node.lead)
     last = Instruction((*opcode,), (register, register, Immediate(back)), lead=" ")
-    return {site.at: (first, _beside(node), last)}
+    return {site.at: (first, beside(node), last)}
 
 
 def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
@@ -303,6 +275,18 @@ def shift(index: int, delta: int) -> Edit:
                 yield _around(site, ("add", "s32"), register, str(delta), str(-delta))
             case _:
                 return
+
+    return edit
+
+
+def invert(find: Callable[[Instruction], int | None]) -> Edit:
+    """Negate a predicate among the operands, at the number that `find` returns; None if there is none."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        index = find(site.instruction)
+        if index is not None:
+            given = site.instruction.operands[index]
+            yield _instead(site, index, given.operand if isinstance(given, Negated) else Negated(given))
 
     return edit
 

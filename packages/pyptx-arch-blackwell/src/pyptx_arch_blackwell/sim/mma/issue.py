@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
 from pyptx_arch_blackwell.descriptors import ZeroColumnMask
 from pyptx_arch_blackwell.products import check_swizzle
+from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
@@ -93,7 +94,7 @@ def compile_product(operands: Operands) -> Action:
                 zeros=ZeroColumnMask.decode(mask) if mask else None,
             )
             if _sound(some, products):
-                some.issue(products, _touches(products) if some.observed else (), proxy=ASYNC)
+                thread_order.issue(some, products, _touches(products), proxy=ASYNC)
 
     return operands.action(issue)
 

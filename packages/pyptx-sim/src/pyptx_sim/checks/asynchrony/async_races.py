@@ -143,12 +143,39 @@ class AsyncRaces:
         """Judge accesses of warps against asynchronous work."""
         marks = self._marks.get(space)
         if marks is not None:
-            at, owners = marks.granules(offsets, size)
             writes = kind in {"write", "atomic"}
-            rows, reach = self._clocks.rows(warps, lanes), reach_of(at)
-            known, atomic = self._clocks.known, kind == "atomic"
-            entries = Entries(space, at, reach, warps[owners], known, rows[owners], pc, atomic, owners)
+            entries = self._entries(marks, space, offsets, size, warps, lanes, pc, atomic=kind == "atomic")
             self._against(marks, entries, "writes" if writes else "reads", writes=writes)
+
+    def judge_freed(
+        self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Judge that lanes give memory back against asynchronous work that uses it."""
+        marks = self._marks.get(space)
+        if marks is not None:
+            entries = self._entries(marks, space, offsets, size, warps, lanes, pc, atomic=False)
+            self._compare(
+                marks.granule, entries, marks.write, rule, "gives back {}, which asynchronous work writes", ""
+            )
+            for table in marks.reads:
+                self._compare(marks.granule, entries, table, rule, "gives back {}, which asynchronous work reads", "")
+
+    def _entries(
+        self,
+        marks: _Marks,
+        space: Space,
+        offsets: Offsets,
+        size: int,
+        warps: Offsets,
+        lanes: Offsets,
+        pc: int,
+        *,
+        atomic: bool,
+    ) -> Entries:
+        """Return the granules of accesses of lanes, with what these know."""
+        at, owners = marks.granules(offsets, size)
+        rows, known = self._clocks.rows(warps, lanes), self._clocks.known
+        return Entries(space, at, reach_of(at), warps[owners], known, rows[owners], pc, atomic, owners)
 
     def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
         message = f"{does} {{}}, which asynchronous work"

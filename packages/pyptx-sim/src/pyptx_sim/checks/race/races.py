@@ -101,6 +101,12 @@ class RaceChecker(Observer):
         for part in parts:
             part.next_wave()
 
+    def freed(
+        self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Judge what gives memory back against asynchronous work."""
+        self._work.judge_freed(rule, space, offsets, size, warps, lanes, pc)
+
     def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
         """Order everything before each barrier before everything behind it."""
         self._clocks.meet(warps, masks, generations)

@@ -148,15 +148,15 @@ class Accesses(ActiveLanes):
             places = Places(offsets, *self.places)
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
 
-    def freed(self, space: Space | str, offsets: Integers, size: int) -> None:
+    def freed(self, rule: str, space: Space | str, offsets: Integers, size: int) -> None:
         """Tell that a thread gives back `size` bytes at each of some offsets: whoever uses them has to be done.
 
-        The first active thread counts as who does so.
+        The first active thread counts as who does so. Work that nobody has waited for breaks `rule`, which the
+        extension has to have.
         """
         if self.observed:
             warps, lanes = (np.full(len(offsets), part[0]) for part in self.threads)
-            name = name_of(space)
-            self.wave.machine.observers.access(name, "write", offsets, size, warps, lanes, self.pc)
+            self.wave.machine.observers.freed(rule, name_of(space), offsets, size, warps, lanes, self.pc)
 
     def need(self, space: Space | str, offsets: Integers, size: int) -> None:
         """Report bytes that nothing has written, `size` of them at each active thread's offset."""

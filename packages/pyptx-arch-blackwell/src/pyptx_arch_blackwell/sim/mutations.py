@@ -1,0 +1,164 @@
+"""Faults of Blackwell's instructions, planted into kernels to see whether anything notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_arch_blackwell.sim import launch_control
+from pyptx_ir.syntax import evolve
+from pyptx_ir.syntax.operands import Address, Negated, Register
+from pyptx_sim.extension import Mutation, edits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_sim.extension.mutation import Change, Edit, Site
+
+__all__ = ["MUTATIONS"]
+
+_PRODUCTS: Final = ("tcgen05.mma",)
+_PIPED: Final = ("tcgen05.mma|cp|shift",)
+_MOVES: Final = ("tcgen05.ld|st",)
+_ALLOCATIONS: Final = ("tcgen05.alloc|dealloc",)
+_QUARTER: Final = 32 << 16  # lanes of tensor memory, in the upper half of an address
+
+# Bits of the instruction descriptor that differ. Manual: "Instruction descriptor".
+_FEWER_COLUMNS: Final = -(1 << 17)
+_MORE_COLUMNS: Final = 1 << 17
+_ANOTHER_TYPE: Final = 1 << 7
+_HALF_THE_ROWS: Final = 0xC << 24  # from 128 to 64 of kinds without scales, and the other way round
+_NEGATED: Final = 1 << 13
+_SCALE_OF_B: Final = 1 << 4
+_SCALE_OF_A: Final = 1 << 29
+
+
+def _after_descriptor(node: Instruction) -> int:
+    """Return the number of what stands behind the instruction descriptor of a product."""
+    return 5 if "sp" in node.opcode else 4
+
+
+def _adds(node: Instruction) -> int | None:
+    """Return the number of the predicate that says whether a product adds: behind the descriptor, lanes and scales."""
+    for index, operand in enumerate(node.operands[_after_descriptor(node) :], _after_descriptor(node)):
+        if isinstance(operand, Register | Negated):
+            return index
+    return None
+
+
+def _described(edit_of: Edit, sparse: Edit) -> Edit:
+    """Change the instruction descriptor of a product: the fourth operand, the fifth of a sparse one."""
+    return lambda site: (sparse if "sp" in site.instruction.opcode else edit_of)(site)
+
+
+def _add_to_descriptor(delta: int) -> Edit:
+    return _described(edits.add(3, delta), edits.add(4, delta))
+
+
+def _flip_in_descriptor(mask: int) -> Edit:
+    return _described(edits.flip(3, mask), edits.flip(4, mask))
+
+
+def _alone(site: Site) -> Iterator[Change]:
+    """Let a commit arrive in one block."""
+    node = site.instruction
+    opcode = tuple(word for word in node.opcode if not word.startswith("multicast::"))
+    if opcode != node.opcode:
+        yield {site.at: (evolve(node, opcode=opcode, operands=node.operands[:1]),)}
+
+
+def _all_rows(site: Site) -> Iterator[Change]:
+    """Copy as many rows as there are lanes, in the place of a multicast of some."""
+    node = site.instruction
+    opcode = tuple("128x128b" if word == "32x128b" else word for word in node.opcode if word != "warpx4")
+    if opcode != node.opcode:
+        yield {site.at: (evolve(node, opcode=opcode),)}
+
+
+def _at_scales(delta: int) -> Edit:
+    """Move the addresses of scales by columns, one at a time."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        for index, operand in enumerate(site.instruction.operands):
+            if index >= _after_descriptor(site.instruction) and isinstance(operand, Address):
+                yield from edits.shift(index, delta)(site)
+
+    return edit
+
+
+_ALLOCATING: Final = (
+    Mutation("allocate fewer columns", ("tcgen05.alloc",), edits.scale(1, 1, 2), "others are used than it has"),
+    Mutation("allocate more columns", ("tcgen05.alloc",), edits.scale(1, 2, 1), "some are never given back"),
+    Mutation("allocate twice", ("tcgen05.alloc",), edits.twice, "the first columns are lost"),
+    Mutation("allocate too late", ("tcgen05.alloc",), edits.later, "the permit is given up before"),
+    Mutation("drop an allocation", ("tcgen05.alloc",), edits.drop, "there are no columns"),
+    Mutation("drop a deallocation", ("tcgen05.dealloc",), edits.drop, "columns are never given back"),
+    Mutation("free fewer columns", ("tcgen05.dealloc",), edits.scale(1, 1, 2), "some are never given back"),
+    Mutation("free other columns", ("tcgen05.dealloc",), edits.add(0, 32), "they are not its own"),
+    Mutation("free twice", ("tcgen05.dealloc",), edits.twice, "they are not its own any more"),
+)
+_WAITING: Final = (
+    Mutation("drop a wait for loads", ("tcgen05.wait::ld",), edits.drop, "the cells may be read yet"),
+    Mutation("drop a wait for stores", ("tcgen05.wait::st",), edits.drop, "the cells may not hold it yet"),
+    Mutation("wait for stores, not loads", ("tcgen05",), edits.word("wait::ld", "wait::st"), "the cells may be read"),
+    Mutation("wait for loads, not stores", ("tcgen05",), edits.word("wait::st", "wait::ld"), "nothing may be there"),
+    Mutation("drop a tcgen05 fence", ("tcgen05.fence::before_thread_sync|fence::after_thread_sync",), edits.drop,
+             "work in tensor memory is not ordered with other threads'"),
+    Mutation("drop a commit of products", ("tcgen05.commit",), edits.drop, "nobody hears of them"),
+    Mutation("arrive, not commit", ("tcgen05.commit",), edits.become("mbarrier.arrive.shared::cta.b64", None, 0),
+             "the arrival does not wait for the products"),
+    Mutation("commit products too soon", ("tcgen05.commit",), edits.sooner, "what comes behind is not heard of"),
+    Mutation("commit to the next mbarrier", ("tcgen05.commit",), edits.shift(0, 8), "another mbarrier hears"),
+    Mutation("commit to one block", ("tcgen05.commit",), _alone, "the other block never hears"),
+    Mutation("commit to another block", ("tcgen05.commit",), edits.another_block, "a block never hears",
+             having="multicast::cluster"),
+)  # fmt: skip
+_PLACES: Final = (
+    Mutation("load a quarter off", ("tcgen05.ld",), edits.shift(1, _QUARTER), "the lanes are another warp's"),
+    Mutation("store a quarter off", ("tcgen05.st",), edits.shift(0, _QUARTER), "the lanes are another warp's"),
+    Mutation("load columns off", ("tcgen05.ld",), edits.shift(1, 8), "the words come from elsewhere"),
+    Mutation("store columns off", ("tcgen05.st",), edits.shift(0, 8), "the words lie elsewhere"),
+    Mutation("load far columns", ("tcgen05.ld",), edits.shift(1, 64), "they are not allocated"),
+    Mutation("multiply into other columns", _PRODUCTS, edits.shift(0, 8), "the sums lie elsewhere"),
+    Mutation("multiply into other lanes", _PRODUCTS, edits.shift(0, _QUARTER), "the sums do not fit"),
+    Mutation("multiply other columns", _PRODUCTS, edits.shift(1, 8), "the factor lies elsewhere"),
+    Mutation("scale by other columns", _PRODUCTS, _at_scales(4), "the scales lie elsewhere", having="block_scale"),
+    Mutation("copy to other columns", ("tcgen05.cp",), edits.shift(0, 4), "the words lie elsewhere"),
+    Mutation("copy to other lanes", ("tcgen05.cp",), edits.shift(0, _QUARTER), "the words lie elsewhere"),
+    Mutation("copy other rows", ("tcgen05.cp",), edits.add(1, 8, bits=64), "the words come from elsewhere"),
+    Mutation("copy all rows", ("tcgen05.cp",), _all_rows, "the scales lie in one quarter of the lanes each"),
+)
+_DESCRIBING: Final = (
+    Mutation("shift a tcgen05 descriptor", _PRODUCTS,
+             edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the rows lie elsewhere"),
+    Mutation("swizzle a tcgen05 descriptor otherwise", _PRODUCTS,
+             edits.each(edits.flip(1, 3 << 62, bits=64), edits.flip(2, 3 << 62, bits=64)),
+             "the tile was written otherwise"),
+    Mutation("stride a tcgen05 descriptor otherwise", _PRODUCTS,
+             edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)), "the rows lie elsewhere"),
+    Mutation("forget the version of a descriptor", _PRODUCTS,
+             edits.each(edits.flip(1, 1 << 46, bits=64), edits.flip(2, 1 << 46, bits=64)), "there is no such matrix"),
+    Mutation("multiply fewer columns", _PRODUCTS, _add_to_descriptor(_FEWER_COLUMNS), "sums are missing"),
+    Mutation("multiply more columns", _PRODUCTS, _add_to_descriptor(_MORE_COLUMNS), "others are overwritten"),
+    Mutation("multiply other types", _PRODUCTS, _flip_in_descriptor(_ANOTHER_TYPE), "the bits mean other numbers"),
+    Mutation("multiply half of the rows", _PRODUCTS, _flip_in_descriptor(_HALF_THE_ROWS), "sums are missing"),
+    Mutation("negate a factor", _PRODUCTS, _flip_in_descriptor(_NEGATED), "the sums have the other sign"),
+    Mutation("take other scales", _PRODUCTS,
+             edits.each(_flip_in_descriptor(_SCALE_OF_A), _flip_in_descriptor(_SCALE_OF_B)),
+             "other elements' scales are taken", having="block_scale"),
+    Mutation("overwrite, or add", _PRODUCTS, edits.invert(_adds), "a sum is lost, or begins with what was there"),
+)  # fmt: skip
+_ISSUING: Final = (
+    Mutation("drop a product", _PRODUCTS, edits.drop, "a part of the sum is missing"),
+    Mutation("drop a copy to tensor memory", ("tcgen05.cp",), edits.drop, "the words do not come"),
+    Mutation("copy behind the product", ("tcgen05.cp",), edits.behind("tcgen05", "mma"), "the words come too late"),
+    Mutation("drop a load or a store", _MOVES, edits.drop, "the words do not come"),
+    Mutation("work in one block", (*_PIPED, *_ALLOCATIONS, "tcgen05.commit"),
+             edits.word("cta_group::2", "cta_group::1"), "the pair does not work together"),
+    Mutation("use what nobody has kept", _PRODUCTS,
+             edits.each(edits.word("collector::a::fill", "collector::a::use"),
+                        edits.word("collector::b0::fill", "collector::b0::use")),
+             "the tensor core holds another matrix"),
+)  # fmt: skip
+
+MUTATIONS: Final = (*_ALLOCATING, *_WAITING, *_PLACES, *_DESCRIBING, *_ISSUING, *launch_control.MUTATIONS)

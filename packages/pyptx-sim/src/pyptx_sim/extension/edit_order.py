@@ -1,0 +1,113 @@
+"""Changes of the order of instructions, as mutations make them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import evolve
+from pyptx_ir.syntax.nodes import Empty, Instruction
+from pyptx_ir.syntax.operands import Address, Pair, Register, TensorAddress, Vector
+from pyptx_sim.extension.registry import step_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.nodes import Statement
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension.mutation import Change, Edit, Site
+
+__all__ = ["behind", "beside", "later", "nothing", "sooner"]
+
+_STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
+"""What nothing is moved across."""
+
+
+def nothing(node: Statement) -> Empty:
+    """Return what stands where an instruction stood: a stray `;`, which says nothing."""
+    return Empty(lead=node.lead, raw=";")
+
+
+def beside(node: Instruction) -> Instruction:
+    """Return a copy that stands behind another statement on its line."""
+    return evolve(node, lead=" ")
+
+
+def later(site: Site) -> Iterator[Change]:
+    """Let it change places with the instruction behind it."""
+    behind = site.neighbour(1)
+    if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
+        yield _swapped(site, site.at, site.at + 1)
+
+
+def sooner(site: Site) -> Iterator[Change]:
+    """Move it in front of all accesses to memory before it that it does not depend on, up to a label or branch."""
+    at = site.at
+    passed = False
+    while at > 0:
+        before = site.body[at - 1]
+        if not isinstance(before, Instruction) or before.opcode[0] in _STAYS or _feeds(before, site.instruction):
+            break
+        passed |= _reaches_memory(before)
+        at -= 1
+    if passed:
+        yield _moved_up(site, at)
+
+
+def behind(*opcode: str) -> Edit:
+    """Move it behind the next instruction whose opcode begins so, if no label or branch stands between."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        for distance in range(1, len(site.body) - site.at):
+            node = site.neighbour(distance)
+            if node is None or node.opcode[0] in _STAYS or _feeds(site.instruction, node):
+                return
+            if node.opcode[: len(opcode)] == opcode:
+                yield {
+                    site.at: (nothing(site.instruction),),
+                    site.at + distance: (node, beside(site.instruction)),
+                }
+                return
+
+    return edit
+
+
+def _reaches_memory(node: Instruction) -> bool:
+    """Tell whether an instruction accesses memory, or issues or orders work that does."""
+    step = step_of(node.opcode)
+    return step is not None and step.effect in {"access", "issue"}
+
+
+def _feeds(first: Instruction, second: Instruction) -> bool:
+    """Tell whether `second` names a register that `first` may write: what it names first, if that is no address."""
+    written = first.operands[:1] if first.operands and not isinstance(first.operands[0], Address) else ()
+    names = {name for operand in written for name in _registers(operand)}
+    used = {name for operand in second.operands for name in _registers(operand)}
+    return not names.isdisjoint(used) or (second.guard is not None and second.guard.register in names)
+
+
+def _registers(operand: Operand) -> Iterator[str]:
+    match operand:
+        case Register(name):
+            yield name
+        case Vector(elements) | TensorAddress(elements):
+            yield from (name for element in elements for name in _registers(element))
+        case Pair(first, second):
+            yield from (*_registers(first), *_registers(second))
+        case Address(base):
+            yield from _registers(base)
+        case _:
+            return
+
+
+def _swapped(site: Site, first: int, second: int) -> Change:
+    one, other = site.body[first], site.body[second]
+    return {first: (evolve(other, lead=one.lead),), second: (evolve(one, lead=other.lead),)}
+
+
+def _moved_up(site: Site, to: int) -> Change:
+    """Return the change that puts the site's instruction on the line of statement `to`, in front of it."""
+    there = site.body[to]
+    return {
+        to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")),
+        site.at: (nothing(site.instruction),),
+    }
