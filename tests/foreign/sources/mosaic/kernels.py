@@ -135,7 +135,7 @@ SCALED = double(A) * spread(np.exp2(SA - 127.0), 32) @ (double(B) * spread(np.ex
 NARROW, EXPONENT = jnp.float8_e4m3fn, jnp.float8_e8m0fnu
 
 CASES = [
-    product("tensor-memory", warpgroups.product_in_tensor_memory, (256, 128, 256), [(128, 64), (64, 128), (128, 128)], (2, 1), 100000),
+    product("tensor-memory", warpgroups.product_in_tensor_memory, (256, 128, 256), [(128, 64), (64, 128), (128, 128)], (1, 2), 100000),
     product("two-blocks", of_two_blocks, (256, 256, 192), [(128, 64), (64, 128), (128, 256)], (2, 1), 100000, cluster=2),
     product("tiles-as-they-come", partial(persistent, collective=False), (256, 384, 128), [(128, 64), (64, 128), (128, 64)], 6, 120000, 256),
     product("tiles-as-they-come-to-pairs", partial(persistent, collective=True), (512, 256, 128), [(128, 64), (64, 128), (128, 64)], 4, 120000,
