@@ -1,5 +1,8 @@
 """Allocating tensor memory: columns, that a warp gets and has to give back.
 
+The address that an allocation writes to shared memory needs no fence of proxies: such accesses keep their order with
+all others of the same address (manual: "Asynchronous Operations" of tcgen05).
+
 Manual: "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
 
@@ -292,7 +295,7 @@ def _write(turn: Turn, place: Target, start: int) -> None:
 
 
 STEPS: Final = (
-    Step(opcode="tcgen05.alloc", effect="order", end=compile_alloc, converges="warp", waits=True),
+    Step(opcode="tcgen05.alloc", effect="order", end=compile_alloc, converges="warp", waits=True, shows=True),
     Step(opcode="tcgen05.dealloc", effect="order", end=compile_dealloc, converges="warp", waits=True),
     Step(opcode="tcgen05.relinquish_alloc_permit", effect="order", compile=compile_relinquish, converges="warp"),
 )

@@ -23,10 +23,18 @@ RULE = "tensor-descriptor"
 _HINT = "describe the tile once (SharedTile), and take the descriptor from that"
 
 
+_VERSION = 46  # the lowest of the bits that the manual fixes, as 0b001
+
+
+def lacks_version(bits: int) -> bool:
+    """Tell whether a descriptor has zeros where the manual fixes bits: devices run published kernels that do so."""
+    return bits >> _VERSION & 7 == 0
+
+
 @lru_cache(maxsize=4096)
 def matrix_of(bits: int) -> SharedMatrix:
     """Return the matrix that a descriptor tells of; raise ValueError if it tells of none."""
-    it = SharedDescriptor.decode(bits)
+    it = SharedDescriptor.decode(bits | 1 << _VERSION if lacks_version(bits) else bits)
     second = it.leading if it.absolute_leading else None
     return SharedMatrix(it.start, it.leading, it.stride, it.swizzle or CHUNK, it.base_offset, it.atom, second)
 
@@ -51,6 +59,9 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     except ValueError as error:
         turn.fault(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", _HINT, turn.count)
         return False
+    if lacks_version(bits):
+        message = f"the descriptor {bits:#018x} of {name} has zeros in bits 46 to 48, which are 0b001"
+        turn.wave.report(RULE, message, turn.pc, hint=_HINT, count=turn.count, severity="note")
     where = places(matrix, extent)
     start, end = int(where.min()), int(where.max()) + CHUNK
     if start < memory.start or end > memory.end:
@@ -64,11 +75,13 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     return True
 
 
-def unwritten(turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, what: str) -> None:
-    """Report what work reads of matrices in shared memory and nothing has written."""
+def unwritten(
+    turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, what: str, *, used: int = CHUNK
+) -> None:
+    """Report what work reads of matrices in shared memory, `used` bytes of each 16, and nothing has written."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
-    known = memory.arena.written(where, CHUNK)
+    known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))
     if known is not None and not known.all():
         missing = where[~known]
         at = memory.describe_offset(int(missing[0]))

@@ -50,6 +50,7 @@ _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
 _WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
+_HINT: Final = "add 32 times the warp's number in its warpgroup to the lane, the upper half of the address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,32 +140,43 @@ class _Move:
         if turn.checked and (turn.mask[rows] & (values[rows] != addresses[:, None])).any():
             turn.report("tensor-lanes", "threads of a warp give different addresses", hint="give all of them the same")
         lanes, columns, blocks = lanes_of(addresses), columns_of(addresses), wave.geometry.cta[warps]
-        if not self._sound(turn, warps, lanes, columns, blocks):
+        reached = self._reached(turn, warps, lanes)
+        if reached is None or not self._allocated(turn, blocks, columns):
             return None
-        base: IntArray = (blocks * LANES + lanes) * COLUMNS + columns
+        base: IntArray = (blocks * LANES + reached) * COLUMNS + columns
         return base
 
-    def _sound(self, turn: Turn, warps: IntArray, lanes: IntArray, columns: IntArray, blocks: IntArray) -> bool:
-        """Report an access to lanes of another warp, or to columns that are not allocated."""
+    def _reached(self, turn: Turn, warps: IntArray, lanes: IntArray) -> IntArray | None:
+        """Return the lanes that warps reach by addresses with these; None where they are another warp's.
+
+        A device takes the quarter from the warp, whatever quarter the address names: published kernels name none. The
+        manual wants the warp's own.
+        """
         window, geometry = self.window, turn.wave.geometry
         quarter = geometry.warp[warps] % WARPGROUP * PARTITION
-        foreign = (lanes < quarter) | (lanes + window.lanes > quarter + PARTITION)
-        if foreign.any():
-            at = int(foreign.argmax())
-            low, own = int(lanes[at]), int(quarter[at])
-            message = f"{geometry.warp_name(int(warps[at]))} accesses lanes {low} to {low + window.lanes - 1}"
-            turn.fault(
-                "tensor-lanes",
-                f"{message} of tensor memory, and reaches lanes {own} to {own + PARTITION - 1}",
-                "add 32 times the warp's number in its warpgroup to the lane, the upper half of the address",
-                int(np.count_nonzero(foreign)),
-            )
-            return False
-        allocation = turn.part(Allocation)
-        for block, first in zip(blocks.tolist(), columns.tolist(), strict=True):
-            if not allocation.judge_columns(turn, block, first, window.columns):
-                return False
-        return True
+        named, inside = lanes // PARTITION * PARTITION, lanes % PARTITION
+        own: IntArray = quarter + inside
+        unnamed = (named == 0) & (quarter != 0)
+        foreign = ((named != quarter) & ~unnamed) | (inside + window.lanes > PARTITION)
+        if unnamed.any():
+            name = geometry.warp_name(int(warps[int(unnamed.argmax())]))
+            message = f"{name} names no quarter of tensor memory's lanes, and reaches its own"
+            count = int(np.count_nonzero(unnamed))
+            turn.wave.report("tensor-lanes", message, turn.pc, hint=_HINT, count=count, severity="note")
+        if not foreign.any():
+            return own
+        at = int(foreign.argmax())
+        low, first = int(lanes[at]), int(quarter[at])
+        message = f"{geometry.warp_name(int(warps[at]))} accesses lanes {low} to {low + window.lanes - 1}"
+        reaches = f"{message} of tensor memory, and reaches lanes {first} to {first + PARTITION - 1}"
+        turn.fault("tensor-lanes", reaches, _HINT, int(np.count_nonzero(foreign)))
+        return None
+
+    def _allocated(self, turn: Turn, blocks: IntArray, columns: IntArray) -> bool:
+        """Report an access to columns that are not allocated; tell whether it can take place."""
+        allocation, count = turn.part(Allocation), self.window.columns
+        accesses = zip(blocks.tolist(), columns.tolist(), strict=True)
+        return all(allocation.judge_columns(turn, block, first, count) for block, first in accesses)
 
     def touches(self, base: IntArray, *, writes: bool) -> Iterator[Touch]:
         """Yield what the warps touch."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import Array
 
-__all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder"]
+__all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_bytes"]
 
 Decode: TypeAlias = "Callable[[Array], Array]"
 """From bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
@@ -26,6 +26,12 @@ _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 def memory_bits(kind: str) -> int:
     """Return how many bits of memory an element takes, its share of the padding included."""
     return container_bits(kind)
+
+
+def used_bytes(kind: str, element: str) -> int:
+    """Return how many of each 16 bytes of shared memory hold elements; padding stands behind them."""
+    width = _WIDTHS.get(element, container_bits(kind))
+    return _CHUNK if width >= container_bits(kind) else _CHUNK * width // 8
 
 
 def shared_decoder(kind: str, element: str) -> Decode:

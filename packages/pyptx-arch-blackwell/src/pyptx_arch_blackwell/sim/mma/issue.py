@@ -13,6 +13,7 @@ from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
+from pyptx_arch_blackwell.sim.mma.elements import used_bytes
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
 from pyptx_arch_blackwell.sim.mma.products import Products
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
@@ -149,8 +150,9 @@ def _sound(turn: Turn, products: Products) -> bool:
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
         if name == "b" or not plan.opcode.in_tensor:
             sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
-    for bits, blocks, extent in _read_shared(products) if sound and turn.checked else ():
-        unwritten(turn, bits, blocks, extent, "a product")
+    it = plan.descriptor
+    for name, bits, blocks, extent in _read_shared(products) if sound and turn.checked else ():
+        unwritten(turn, bits, blocks, extent, "a product", used=used_bytes(it.kind, it.a if name == "a" else it.b))
     return sound
 
 
@@ -207,20 +209,20 @@ def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> b
 # --- telling ------------------------------------------------------------------------------------
 
 
-def _read_shared(products: Products) -> Iterator[tuple[NDArray[np.uint64], IntArray, Extent]]:
-    """Yield the descriptors of what products read of shared memory, with the blocks and what is read there."""
+def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], IntArray, Extent]]:
+    """Yield which factors products read of shared memory, their descriptors, the blocks, and what is read there."""
     plan = products.plan
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
         if name == "a" and plan.opcode.in_tensor:
             continue
         for block in range(plan.opcode.blocks):
-            yield bits, products.blocks + block, extent
+            yield name, bits, products.blocks + block, extent
 
 
 def _touches(products: Products) -> Iterator[Touch]:
     """Yield what products read and write."""
     n, stride = len(products), products.wave.shared.stride
-    for bits, blocks, extent in _read_shared(products):
+    for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)
         where = offsets(matrices, extent).reshape(n, -1)
         owners, layout = np.repeat(np.arange(n), where.shape[1]), swizzle(matrices[0][0].swizzle, matrices[0][0].atom)

@@ -81,13 +81,14 @@ class _Boxes:
         self._address = operands.read(moved[0], "u64") if moved else None
         self._offsets = _readers(operands, operands.named("info"), "u16") if "info" in names else []
         self._shared = operands.place("dst" if "dst" in names else "src", "shared")
-        self._barrier = operands.place("mbar", "shared") if "mbar" in names else None
+        self._paired = operands.word("group") == "cta_group::2"
+        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be the other block's of a pair
+        self._barrier = operands.place("mbar", around) if "mbar" in names else None
         self._mask = mask_of(operands)
         self._rank = int(operands.word("dim")[0])
         self._operation = operands.word("op")
         self._columns = any(map(operands.word, _IM2COL))
         self._mode = next(filter(operands.word, MODES), "")
-        self._paired = operands.word("group") == "cta_group::2"
         self._updates = {
             element: operands.update(self._operation, element, "global")
             for element in (_REDUCED[self._operation] if self._operation else ())

@@ -11,6 +11,7 @@ from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
 from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.extension import step_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class CrossOrdering:
         self._clocks = clocks
         self._work = work
         self._report = report
+        self._showing: dict[int, bool] = {}  # by instruction, whether what it writes every proxy sees
         self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
         self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lanes, time, pc
         # By place and a warp of another block: lanes, time, pc.
@@ -162,11 +164,20 @@ class CrossOrdering:
             return
         masks = last[here, MASK]
         bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, last[here, TIME])]
+        bad = bad[[not self._shows(pc) for pc in last[bad, PC].tolist()]] if len(bad) else bad
         if len(bad):
             message = f"{does}no fence lets the {proxy.name} proxy see it"
             first = int(bad[0])
             pc = int(last[first, PC])
             self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+
+    def _shows(self, pc: int) -> bool:
+        """Tell whether what an instruction writes is seen through every proxy."""
+        known = self._showing.get(pc)
+        if known is None:
+            step = step_of(self._view.opcode(pc))
+            known = self._showing[pc] = step is not None and step.shows
+        return known
 
     def _tell(
         self,

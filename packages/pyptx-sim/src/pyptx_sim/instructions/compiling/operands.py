@@ -89,7 +89,8 @@ class Operands(BoundInstruction):
     def place(self, operand: str | Operand, space: str = "") -> Target:
         """Return what a turn finds the memory of an address operand by, which is given or named (`Turn.by_memory`).
 
-        The address is one of `space`, without of that which the opcode names, `"generic"` if it names none.
+        The address is one of `space`, without of that which the opcode names, `"generic"` if it names none. One in
+        `"shared::cluster"` may lie in any block, whatever the opcode names.
         """
         found = self.named(operand) if isinstance(operand, str) else operand
         return target(self, found, space or self.space)

@@ -56,6 +56,8 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
+    if space == "shared::cluster":
+        return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
     return _of_own_block(find) if space == "shared" and _names_own_block(operands) else find
 
