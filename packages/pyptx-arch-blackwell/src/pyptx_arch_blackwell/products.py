@@ -230,9 +230,8 @@ def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
     if size is not None and size not in known:
         raise ProductError(f"{name} has no {size}", hint=f"it has {', '.join(known)}" if known else "it has no scales")
     if descriptor.scale == "ue4m3" and size not in _FINE:
-        raise ProductError(
-            f"{name} with {size} and scales of ue4m3", hint=f"those are 16 values': {' or '.join(_FINE)}"
-        )
+        hint = f"each is of 16 values: {' or '.join(_FINE)}"
+        raise ProductError(f"{name} with {size} and scales of ue4m3", hint=hint)
     if descriptor.depth == _DEEP and size is not None and size.startswith("scale_vec"):
         raise ProductError(f"{name} with K = {_DEEP} and {size}", hint="say block16 or block32")
 
