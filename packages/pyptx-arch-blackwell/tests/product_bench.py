@@ -156,7 +156,7 @@ class Bench:
     def _put_b(self, it: Product) -> tuple[Array, str]:
         """Put b; return its numbers, `[n, k]`, and its operand."""
         shift = it.mask.shift if it.mask else 0
-        codes = codes_of(self.rng, it.b, (it.n + -(-shift // 8) * 8, it.k))
+        codes = codes_of(self.rng, it.b, (it.n + -(-shift // 16) * 16, it.k))
         values = numbers(codes, it.b)[shift : shift + it.n].copy()
         if it.mask:
             values[list(it.mask.zeros)] = 0

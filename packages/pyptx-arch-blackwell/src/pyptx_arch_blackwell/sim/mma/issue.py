@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
+from pyptx_arch_blackwell.datapath import LANES, PARTITION
 from pyptx_arch_blackwell.descriptors import ZeroColumnMask
 from pyptx_arch_blackwell.products import check_swizzle
 from pyptx_arch_blackwell.sim import thread_order
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pyptx_arch_blackwell.datapath import Rectangle
     from pyptx_arch_blackwell.sim.mma.plan import Plan
     from pyptx_sim.extension import Action, Array, IntArray, Operands, Reader, Turn
     from pyptx_sim.extension.shared_matrices import Extent
@@ -146,8 +147,9 @@ def _sound(turn: Turn, products: Products) -> bool:
             count=turn.count,
         )
     plan = products.plan
+    _judge_alignment(turn, products)
     sound = all(_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products))
-    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
+    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, products.b_extent)):
         if name == "b" or not plan.opcode.in_tensor:
             sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
     it = plan.descriptor
@@ -156,27 +158,24 @@ def _sound(turn: Turn, products: Products) -> bool:
     return sound
 
 
+def _judge_alignment(turn: Turn, products: Products) -> None:
+    """Report matrices that begin at other lanes than the sums. Manual: "Alignment restriction"."""
+    opcode, lanes = products.plan.opcode, lanes_of(products.d)
+    held = {"a": products.a} if opcode.in_tensor else {}
+    held |= {"the metadata": products.further[-1]} if opcode.sparse else {}
+    for name, addresses in held.items():
+        if turn.checked and (lanes_of(addresses) != lanes).any():
+            message = f"a product with {name} from lane {lanes_of(addresses)[0]} and d from lane {lanes[0]} of tensor memory on"
+            turn.report(_RULE, message, hint="let a, d and the metadata of a begin at the same lane", count=turn.count)
+
+
 def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
     """Yield what a product has in tensor memory, each with its addresses: sums, a, scales, metadata."""
     plan = products.plan
     yield plan.d, products.d
     if plan.opcode.in_tensor:
-        yield plan.a_tensor, products.a.astype(np.int64)
-    for columns, at in zip(_further(plan), products.further, strict=True):
-        yield (
-            [
-                Rectangle(block, 0, LANES, number, 1, 0, column)
-                for block in range(plan.opcode.blocks)
-                for number, column in enumerate(columns)
-            ],
-            at,
-        )
-
-
-def _further(plan: Plan) -> list[tuple[int, ...]]:
-    """Return the columns of scales and of metadata."""
-    scales = [plan.scales("a").columns, plan.scales("b").columns] if plan.opcode.scaled else []
-    return scales + ([plan.metadata.columns] if plan.opcode.sparse else [])
+        yield tuple(each for copy in plan.a_copies for each in copy), products.a.astype(np.int64)
+    yield from zip(plan.further, products.further, strict=True)
 
 
 def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
@@ -212,7 +211,7 @@ def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> b
 def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], IntArray, Extent]]:
     """Yield which factors products read of shared memory, their descriptors, the blocks, and what is read there."""
     plan = products.plan
-    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, plan.b)):
+    for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, products.b_extent)):
         if name == "a" and plan.opcode.in_tensor:
             continue
         for block in range(plan.opcode.blocks):

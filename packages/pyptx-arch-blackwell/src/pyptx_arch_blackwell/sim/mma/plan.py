@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from pyptx_arch_blackwell import products
-from pyptx_arch_blackwell.datapath import Rectangle, accumulator
+from pyptx_arch_blackwell.datapath import LANES, Rectangle, accumulator
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor
 from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, scale_factors
 from pyptx_arch_blackwell.layouts.sparsity import Metadata, metadata, sparsity_of
@@ -21,6 +21,7 @@ __all__ = ["Opcode", "Plan", "plan_of"]
 
 _WORD_BITS: Final = 32
 Operand = Literal["a", "b"]
+_OPERANDS: Final[tuple[Operand, ...]] = ("a", "b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,25 @@ class Plan:
         return Extent(columns, it.depth, memory_bits(it.kind), "MN" if it.b_major == "MN" else "K")
 
     @cached_property
-    def a_tensor(self) -> tuple[Rectangle, ...]:
-        """Where a lies in tensor memory: its rows as those of the sums, its elements side by side in words."""
+    def a_copies(self) -> tuple[tuple[Rectangle, ...], ...]:
+        """Where a lies in tensor memory: its rows as those of the sums, its elements side by side in words.
+
+        Where groups of lanes compute different columns of the same rows, each has a copy of its own.
+        """
         words = self.stored * memory_bits(self.descriptor.kind) // _WORD_BITS
-        return tuple(replace(each, columns=words) for each in self.d if each.n == 0)
+        parts = sorted({each.n for each in self.d})
+        return tuple(tuple(replace(each, n=0, columns=words) for each in self.d if each.n == part) for part in parts)
+
+    @cached_property
+    def further(self) -> tuple[tuple[Rectangle, ...], ...]:
+        """Where the scales of a and of b lie, in all lanes, and the metadata, in those of the sums: what there is."""
+        lanes = tuple(Rectangle(block, 0, LANES, 0, 1, 0) for block in range(self.opcode.blocks))
+        held = [(lanes, self.scales(each).columns) for each in _OPERANDS] if self.opcode.scaled else []
+        held += [(self.d, self.metadata.columns)] if self.opcode.sparse else []
+        return tuple(
+            tuple(replace(each, n=n, columns=1, column=column) for each in where for n, column in enumerate(columns))
+            for where, columns in held
+        )
 
     def decoder(self, operand: Operand) -> Decode:
         """Return how the elements of a factor are read."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pyptx_arch_blackwell.datapath import Rectangle
     from pyptx_arch_blackwell.descriptors import ZeroColumnMask
     from pyptx_arch_blackwell.sim.mma.elements import Decode
     from pyptx_arch_blackwell.sim.mma.plan import Plan
@@ -121,25 +122,36 @@ class Products(Piped):
 
     def _a_of_tensor(self) -> Array:
         plan, addresses = self.plan, self.a.astype(np.int64)
-        unknown = self.tensor.unknown(self.blocks, addresses, plan.a_tensor)
+        first, *others = (self._copy_of_a(addresses, copy) for copy in plan.a_copies)
+        if any(not np.array_equal(first, other) for other in others):
+            message = "a product reads rows of a of which groups of lanes have different copies"
+            hint = "write the rows to all groups of lanes that compute columns of them"
+            self.report("tensor-product", message, hint)
+        words = shifted(first) if plan.opcode.shifted else first
+        return plan.decoder("a")(words.view(np.uint8))
+
+    def _copy_of_a(self, addresses: IntArray, copy: Sequence[Rectangle]) -> Words:
+        unknown = self.tensor.unknown(self.blocks, addresses, copy)
         if unknown is not None:
             message = "a product reads a matrix in tensor memory of which nothing has written all"
             hint = "write it first: tcgen05.st and its wait, or tcgen05.cp"
             self.report("uninitialised-memory", message, hint, int(np.count_nonzero(unknown)))
-        words = self.tensor.read(self.blocks, addresses, plan.a_tensor)
-        if plan.opcode.shifted:
-            words = shifted(words)
-        return plan.decoder("a")(words.view(np.uint8))
+        return self.tensor.read(self.blocks, addresses, copy)
+
+    @property
+    def b_extent(self) -> Extent:
+        """What each block has of b, the columns included that a mask shifts it by."""
+        plan, zeros = self.plan, self.zeros
+        return plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
 
     def _b(self) -> Array:
         """Return the numbers of b, `[n, columns, k]`."""
         plan, zeros = self.plan, self.zeros
-        extent = plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
-        numbers = self._shared(self.b, extent, plan.decoder("b"))
+        numbers = self._shared(self.b, self.b_extent, plan.decoder("b"))
         if plan.descriptor.negate_b:
             numbers = -numbers
         if zeros is not None:
-            numbers = numbers[:, zeros.shift :].copy()
+            numbers = numbers[:, zeros.shift : zeros.shift + plan.b.mn].copy()
             numbers[:, list(zeros.columns(plan.descriptor.m, plan.b.mn))] = 0
         return numbers
 

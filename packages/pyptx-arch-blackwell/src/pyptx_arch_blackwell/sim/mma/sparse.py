@@ -24,10 +24,11 @@ _CODES = 1 << _CODE_BITS
 
 @lru_cache(maxsize=64)
 def _where(metadata: Metadata) -> tuple[IntArray, IntArray]:
-    """Return in which words of a block, from its column 0 on, codes lie, and how far up: each `[rows, chunks]`."""
+    """Return in which words of a block, from its column 0 on, codes lie, `[copies, rows, chunks]`, and how far up."""
     places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
-    words = [[place.lanes[0] * COLUMNS + place.column for place in line] for line in places]
-    return np.array(words, np.int64), np.array([[place.shift for place in line] for line in places], np.uint32)
+    words = [[[lane * COLUMNS + place.column for lane in place.lanes] for place in line] for line in places]
+    shifts = [[place.shift for place in line] for line in places]
+    return np.moveaxis(np.array(words, np.int64), -1, 0), np.array(shifts, np.uint32)
 
 
 @lru_cache(maxsize=16)
@@ -66,11 +67,14 @@ def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntAr
     words, shifts = _where(metadata)
     start = lanes_of(addresses) * COLUMNS + columns_of(addresses)
     for block in range(products.plan.opcode.blocks):
-        at = ((products.blocks + block) * LANES * COLUMNS + start)[:, None, None] + words
+        at = ((products.blocks + block) * LANES * COLUMNS + start)[:, None, None, None] + words
         found = tensor.words.reshape(-1).take(at) >> shifts & np.uint32(_CODES - 1)
         known = tensor.arena.written(at * WORD, WORD)
         if known is not None and not known.all():
             message, hint = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
             products.report("uninitialised-memory", message, hint, int(np.count_nonzero(~known)))
-        parts.append(found.astype(np.int64))
+        elif (found != found[:, :1]).any():
+            message = "a product reads metadata of which groups of lanes have different copies"
+            products.report("tensor-product", message, "write it to all groups of lanes that compute columns of a row")
+        parts.append(found[:, 0].astype(np.int64))
     return np.concatenate(parts, axis=1)
