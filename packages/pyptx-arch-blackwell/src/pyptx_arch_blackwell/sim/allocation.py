@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, Rectangle
+from pyptx_arch_blackwell.sim.pairs import PAIR, Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of
 from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, WORD, TensorMemory, touch
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
@@ -184,7 +185,7 @@ class Pairs:
         other = self._there.get((operation, block ^ 1))
         if other is not None and other != count:
             turn.report(
-                "tensor-pair",
+                PAIR,
                 f"asks to {operation} {count} columns, and the pair's other block {other}",
                 hint=self.hint,
             )
@@ -211,17 +212,17 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
     def alloc(turn: Turn) -> Stall | None:
         allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, count_of)
         allocation.judge_permit(turn, block)
-        start = None
-        if blocks == 2:
+        start, paired = None, turn.part(Pairing).holds(turn, blocks) and blocks == 2
+        if paired:
             pairs = turn.part(Pairs)
             start = pairs.granted("allocate", block)
             if start is None and not pairs.come(turn, "allocate", block, count):
                 return pairs
         if start is None:
-            start = allocation.room(range(block & ~1, (block & ~1) + 2) if blocks == 2 else (block,), count)
+            start = allocation.room(range(block & ~1, (block & ~1) + 2) if paired else (block,), count)
             if start is None:
                 return allocation.want(int(turn.warps[0]), count)
-            if blocks == 2:
+            if paired:
                 turn.part(Pairs).agree("allocate", block, start)
         allocation.take(turn, block, start, count)
         _write(turn, place, start)
@@ -238,7 +239,7 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
     def dealloc(turn: Turn) -> Stall | None:
         block, count = int(turn.ctas[0]), _count(turn, count_of)
         start = _lead(turn, address)
-        if blocks == 2:
+        if turn.part(Pairing).holds(turn, blocks) and blocks == 2:
             pairs = turn.part(Pairs)
             if pairs.granted("free", block) is None:
                 if not pairs.come(turn, "free", block, count):
@@ -252,7 +253,13 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
 
 def compile_relinquish(operands: Operands) -> Action:
     """Give up the permit to allocate."""
-    return operands.action(lambda turn: turn.part(Allocation).relinquish(turn))
+    blocks = blocks_of(operands)
+
+    def relinquish(turn: Turn) -> None:
+        turn.part(Pairing).holds(turn, blocks)
+        turn.part(Allocation).relinquish(turn)
+
+    return operands.action(relinquish)
 
 
 def _columns_name(operands: Operands) -> str:

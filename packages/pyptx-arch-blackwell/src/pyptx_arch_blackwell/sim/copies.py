@@ -17,6 +17,7 @@ from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import located, matrix_of, readable, unwritten
+from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import Piped, blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_sim.extension import ASYNC, Step, Touch
@@ -88,6 +89,8 @@ def compile_copy(operands: Operands) -> Action:
     target, source = address_of(operands, "taddr"), operands.source("descriptor", "u64")
 
     def issue(turn: Turn) -> None:
+        if not turn.part(Pairing).holds(turn, count):
+            return
         descriptors, targets = turn.each(source), turn.each(target).astype(np.int64)
         warps, lanes = turn.threads
         item = Copied(
@@ -175,6 +178,8 @@ def compile_shift(operands: Operands) -> Action:
     kind, count, target = pipeline_of(operands), blocks_of(operands), address_of(operands, "taddr")
 
     def issue(turn: Turn) -> None:
+        if not turn.part(Pairing).holds(turn, count):
+            return
         targets = turn.each(target).astype(np.int64)
         warps, lanes = turn.threads
         item = Shifted(

@@ -41,10 +41,16 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "STEPS", "STORES"]
 
 LOADS: Final = GroupKind(
-    name="tcgen05.ld", operations="loads from tensor memory (tcgen05.ld)", unfinished="unfinished-tensor-load"
+    name="tcgen05.ld",
+    operations="loads from tensor memory (tcgen05.ld)",
+    unfinished="unfinished-tensor-load",
+    wait="tcgen05.wait::ld in the warp that loads, and then an order of the threads",
 )
 STORES: Final = GroupKind(
-    name="tcgen05.st", operations="stores to tensor memory (tcgen05.st)", unfinished="unfinished-tensor-store"
+    name="tcgen05.st",
+    operations="stores to tensor memory (tcgen05.st)",
+    unfinished="unfinished-tensor-store",
+    wait="tcgen05.wait::st in the warp that stores, and then an order of the threads",
 )
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
 _WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most

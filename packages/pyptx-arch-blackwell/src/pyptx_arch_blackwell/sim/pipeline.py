@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
 from pyptx_sim.extension import AsyncItem, GroupKind, Step
@@ -29,6 +30,7 @@ PIPELINES: Final = tuple(
         unfinished="unfinished-tensor-work",
         tells="lanes",
         pipelined=True,
+        wait="tcgen05.commit behind it, to an mbarrier, and a wait for its phase",
     )
     for blocks in ("one block", "a pair")
 )
@@ -86,11 +88,12 @@ class Piped(AsyncItem):
 
 def compile_commit(operands: Operands) -> Action:
     """Let an arrival at mbarriers follow all that the thread has put into the pipeline."""
-    kind, barrier = pipeline_of(operands), operands.barrier("mbar")
+    kind, blocks, barrier = pipeline_of(operands), blocks_of(operands), operands.barrier("mbar")
     wide = "multicast::cluster::32b" in operands.opcode
     peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None
 
     def commit(turn: Turn) -> None:
+        turn.part(Pairing).holds(turn, blocks)
         if turn.observed:
             turn.part(ThreadOrder).commit(*turn.threads)
         turn.arrive_behind(kind, barrier, peers)

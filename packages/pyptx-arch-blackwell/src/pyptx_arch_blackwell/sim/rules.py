@@ -30,7 +30,7 @@ RULES: Final = (
     ),
     Rule(
         name="tensor-pair",
-        summary="the blocks of a pair disagree on what they do together",
+        summary="the blocks of a pair, or the instructions of a kernel, disagree on what is done together",
         hint="let both blocks of the pair execute it, with the same operands",
     ),
     Rule(
@@ -48,6 +48,11 @@ RULES: Final = (
         summary="a descriptor of a product that describes no matrix, or another one than what lies there",
         hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
         observer="races",
+    ),
+    Rule(
+        name="tensor-collector",
+        summary="a product takes a matrix from a buffer of the tensor core that does not hold it",
+        hint="fill the buffer first (.collector::…::fill), by a product with the same matrix",
     ),
     Rule(
         name="tensor-scales",

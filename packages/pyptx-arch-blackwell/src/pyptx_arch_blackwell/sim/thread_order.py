@@ -110,7 +110,7 @@ class ThreadOrder:
     def _need_after(self, now: _Issue, then: _Issue) -> None:
         if self._fenced["after"][now.warp, now.lane] < then.time:
             message = f"{self._named(now)} issues work behind a synchronisation, and no fence orders the two"
-            self._wave.report(FENCE, message, now.pc, other_pc=then.pc, hint=_AFTER, cause=("after", now.pc))
+            self._wave.report(FENCE, message, now.pc, other_pc=then.pc, hint=_AFTER, cause=("after", then.pc))
 
     def _need_before(self, now: _Issue, then: _Issue) -> None:
         done = max(self._fenced["before"][then.warp, then.lane], self._committed[then.warp, then.lane])

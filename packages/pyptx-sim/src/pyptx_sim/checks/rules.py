@@ -105,8 +105,8 @@ RULES: Final = (
     ),
     Rule(
         name="read-before-wait",
-        summary="what a copy writes is touched before the copy is known to be complete",
-        hint="wait for the copy first: for its group, and then a barrier, or for its mbarrier's phase",
+        summary="what asynchronous work writes is touched before the work is known to be complete",
+        hint="wait for the work first: for its group, and then a barrier, or for its mbarrier's phase",
         observer=RaceChecker,
     ),
     Rule(

@@ -13,9 +13,11 @@ from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import Allocation
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
+from pyptx_arch_blackwell.sim.mma.collectors import Collectors, collecting
 from pyptx_arch_blackwell.sim.mma.elements import used_bytes
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
 from pyptx_arch_blackwell.sim.mma.products import Products
+from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_ir.syntax.operands import Address
@@ -69,8 +71,11 @@ def compile_product(operands: Operands) -> Action:
     disabled = tuple(operands.read(each, "u32") for each in masks)
     zeros = operands.source("zeros", "u64") if "zeros" in operands.names else None
     divisor = operands.number("scale") if "scale" in operands.names else 0
+    uses = collecting(operands)
 
     def issue(turn: Turn) -> None:
+        if not turn.part(Pairing).holds(turn, opcode.blocks):
+            return
         columns = np.zeros(turn.count, np.uint64) if zeros is None else turn.each(zeros)
         for bits, mask, some in _alike(turn, turn.each(idesc), columns):
             plan = _plan(some, opcode, bits)
@@ -96,6 +101,8 @@ def compile_product(operands: Operands) -> Action:
                 zeros=ZeroColumnMask.decode(mask) if mask else None,
             )
             if _sound(some, products):
+                if some.checked:
+                    some.part(Collectors).judge(some, products, uses)
                 thread_order.issue(some, products, _touches(products), proxy=ASYNC)
 
     return operands.action(issue)

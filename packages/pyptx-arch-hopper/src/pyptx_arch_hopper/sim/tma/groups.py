@@ -12,5 +12,6 @@ BULK: Final = GroupKind(
     unfinished="unfinished-copy",
     tells="lanes",
     reads=True,
+    wait="cp.async.bulk.wait_group (with .read for what it reads), and then a barrier",
     severity="note",  # libraries end their kernels so; the manual does not say that a block's memory stays until then
 )

@@ -39,5 +39,9 @@ class WarpgroupProduct:
 
 
 WGMMA: Final = GroupKind(
-    name="wgmma", operations="products (wgmma)", unfinished="unfinished-product", issued_by="warpgroup"
+    name="wgmma",
+    operations="products (wgmma)",
+    unfinished="unfinished-product",
+    issued_by="warpgroup",
+    wait="wgmma.wait_group in all four warps, and then an order of the threads",
 )

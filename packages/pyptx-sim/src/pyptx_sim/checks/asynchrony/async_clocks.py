@@ -128,6 +128,13 @@ class AsyncClocks:
         """Return the places of the mbarriers that any work has told, by their columns."""
         return {column: place for place, column in self._of_barriers.items()}
 
+    def how_to_wait(self, column: int) -> str | None:
+        """Return how to wait for what an agent does; None if there is no more to say than the rules do."""
+        for (kind, _), first in self._of_warps.items():
+            if kind is not None and first <= column < first + self._warps:
+                return kind.wait
+        return None
+
     def enter(self, work: Work, touch: Touch, item_ids: Sequence[int]) -> tuple[Offsets, NDArray[np.int32]]:
         """Return the column and the clock of the agent of each operation, by its item_id, for work issued now."""
         if touch.barriers is not None:

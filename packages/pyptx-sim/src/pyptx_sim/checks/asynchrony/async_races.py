@@ -50,8 +50,9 @@ class Report(Protocol):
         *,
         cause: Hashable = None,
         severity: Severity | None = None,
+        hint: str | None = None,
     ) -> None:
-        """Report it; findings of one cause are one."""
+        """Report it; findings of one cause are one. The hint is the rule's, if none is given."""
         ...
 
 
@@ -201,11 +202,14 @@ class AsyncRaces:
             where = self._view.describe(entries.space, int(entries.at[first]) * granule)
             who = name_of(self._view, int(entries.warps[first]))
             told = f"{who} {message.format(where)}, and nothing has waited for it"
-            told += self._in_vain(rule, int(last[first, WARP]) - 1, int(entries.warps[first]))
+            agent = int(last[first, WARP]) - 1
+            told += self._in_vain(rule, agent, int(entries.warps[first]))
+            wait = self.agents.how_to_wait(agent)
+            hint = None if wait is None else f"wait for that work first: {wait}"
             other_pc = int(last[first, PC])
             # What the accesses of warps miss is one thing, the wait for that work.
             cause = (other_pc, does) if entries.work is None else None
-            self._report(rule, told, entries.pc, other_pc, cause=cause)
+            self._report(rule, told, entries.pc, other_pc, cause=cause, hint=hint)
 
     def _in_vain(self, rule: str, column: int, warp: int) -> str:
         """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""

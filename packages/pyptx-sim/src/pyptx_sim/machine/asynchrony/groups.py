@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 
-COPY: Final = GroupKind(name="copy", operations="copies (cp.async)", unfinished="unfinished-copy")
+COPY: Final = GroupKind(
+    name="copy",
+    operations="copies (cp.async)",
+    unfinished="unfinished-copy",
+    wait="cp.async.wait_group, and then a barrier of those who share what was copied",
+)
 
 _ENOUGH: Final = 64  # arrivals that are kept before it is worth asking which of them have been seen
 

@@ -49,15 +49,15 @@ def guilt(wave: Wave, split: int) -> tuple[int, int]:
 
     What only those lack who wait for it (`Stall.alone`) nobody will bring. Nothing is under way any more: bytes that
     are missing or too many, or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help
-    who waits where nobody has ever arrived. Of the rest, who waits longest.
+    who waits where nobody has ever arrived. Of the rest, who waits longest; at last those at barriers.
     """
     mbarriers = wave.mbarriers
-    if wave.splits.state[split] == State.STALLED and wave.stall_at(int(wave.splits.key[split])).alone:
-        return -1, 0
+    if wave.splits.state[split] == State.STALLED:
+        return -1 if wave.stall_at(int(wave.splits.key[split])).alone else 4, 0
     wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None
     if wait is None or known is None:
-        return 4, 0
+        return 5, 0
     signs = (known.bytes != 0, known.came > 0, not known.arrivals, True)
     return signs.index(True), wait.since
 

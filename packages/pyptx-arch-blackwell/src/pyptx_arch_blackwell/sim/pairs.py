@@ -1,0 +1,39 @@
+"""Which blocks work together: a pair is those of a cluster whose ranks differ in the last bit. Manual: "CTA Pair"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyptx_sim.extension import Turn, Wave
+
+__all__ = ["PAIR", "Pairing"]
+
+PAIR: Final = "tensor-pair"
+_WORDS: Final = {1: "one block", 2: "a pair"}
+
+
+class Pairing:
+    """Whether the instructions of a wave agree on how many blocks work together, and whether there are so many.
+
+    Manual: "All tcgen05 instructions within a kernel must specify the same value for the .cta_group qualifier".
+    """
+
+    def __init__(self, wave: Wave) -> None:
+        """Begin with nothing said."""
+        self._wave = wave
+        self._said: tuple[int, int] | None = None  # how many, and by which instruction
+
+    def holds(self, turn: Turn, blocks: int) -> bool:
+        """Report an instruction that names another number than one before; tell whether there are so many blocks."""
+        known, pc = self._said = self._said or (blocks, turn.pc)
+        if known != blocks:
+            message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
+            hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
+            self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
+        size = self._wave.machine.launch.cluster_size
+        if blocks == 1 or all(int(rank) ^ 1 < size for rank in self._wave.rank[turn.warps]):
+            return True
+        message = f"an instruction for a pair of blocks, and the cluster has {size}"
+        turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")
+        return False
