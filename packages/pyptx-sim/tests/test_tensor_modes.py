@@ -242,10 +242,12 @@ def pair(load: str, size: str, group: str = "") -> str:
     return PAIR.replace("LOAD", load).replace("BYTES", size).replace("GROUP", group)
 
 
+@pytest.mark.parametrize("space", ["shared::cluster", "shared::cta"])
 @each_schedule
-def test_the_even_block_of_a_pair_hears_of_both(schedule: dict[str, Any]) -> None:
+def test_the_even_block_of_a_pair_hears_of_both(schedule: dict[str, Any], space: str) -> None:
+    """What `.shared::cta` says is said of the box: the mbarrier may be the peer's all the same."""
     out = np.zeros((4, 4, 8), np.float32)
-    body = pair(ONE, "256", ".cta_group::2")
+    body = pair(ONE.replace("shared::cluster", space), "256", ".cta_group::2")
     described = Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32"))
     result = executed(body, out, described, grid=4, cluster=4, **schedule)
     assert [str(finding) for finding in result.findings] == []
