@@ -11,10 +11,11 @@ from pyptx_arch_hopper.sim.tma.map_fields import ELEMENT_CODES, FIELDS
 from pyptx_ir.toolchain import assemble, disassemble
 
 WORD = 32
+PACKED = 13  # the first type whose elements share bytes
 # Fields that take a register; each other one takes a constant.
 OF_REGISTERS = ("global_address", "rank", "global_dim", "global_stride", "box_dim", "element_stride")
 WIDE = ("global_address", "global_stride")
-MODES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2, "swizzle_atomicity": 4}
+MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2, "swizzle_atomicity": 4}
 
 
 REGISTER_EDITS = [key for key in FIELDS if key[0] in OF_REGISTERS]
@@ -24,15 +25,16 @@ MODE_EDITS = [(field, value) for field, count in MODES.items() for value in rang
 @cache
 def sass(target: str) -> dict[tuple[str, int], str]:
     """Return what ptxas makes of each edit of a map in global memory, by the field, and the ordinal or the mode."""
-    edits = [edit for edit in (*REGISTER_EDITS, *MODE_EDITS) if target_of(edit[0]) == target]
+    edits = [edit for edit in (*REGISTER_EDITS, *MODE_EDITS) if target_of(*edit) == target]
     entries = "".join(entry(f"k{number}_", *edit) for number, edit in enumerate(edits))
     text = f".version 8.8\n.target {target}\n.address_size 64\n{entries}"
     code = disassemble(assemble(text, target).cubin)
     return {edit: code.partition(f".text.k{number}_:")[2].partition(".section")[0] for number, edit in enumerate(edits)}
 
 
-def target_of(field: str) -> str:
-    return "sm_100a" if field == "swizzle_atomicity" else "sm_90a"
+def target_of(field: str, value: int) -> str:
+    packed = field == "elemtype" and value >= PACKED
+    return "sm_100a" if field == "swizzle_atomicity" or packed else "sm_90a"
 
 
 def entry(name: str, field: str, number: int) -> str:
@@ -80,7 +82,7 @@ def test_a_field_lies_where_ptxas_stores_it(field: str, ordinal: int) -> None:
 )
 def test_a_mode_has_the_bits_that_ptxas_stores(field: str, value: int) -> None:
     """Of a constant, ptxas writes the bits that are ones and the mask, or zeros under the mask."""
-    code = sass(target_of(field))[field, value]
+    code = sass(target_of(field, value))[field, value]
     place = FIELDS[field, 0]
     ones = place.write(0, ELEMENT_CODES[value] if field == "elemtype" else value) >> 64
     set_bits = [int(mask, 16) for mask in re.findall(r"LOP3\.LUT R\d+, R\d+, (0x[0-9a-f]+), R\d+, 0xd8", code)]

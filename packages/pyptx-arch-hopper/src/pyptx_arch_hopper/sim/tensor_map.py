@@ -15,6 +15,8 @@ from pyptx_sim.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_sim.types import DType
+
 
 class TensorMap(Row):
     """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
@@ -40,22 +42,17 @@ class TensorMap(Row):
     ) -> TensorMap:
         """Return the map of an array that lies densely, or of a `DeviceArray`, for boxes of `box` elements.
 
-        `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16. LaunchError for
-        a box of another rank, for a type of no tensor map, and for a `dtype` of another width.
+        `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16, "b4x16" for one
+        of bytes that hold two elements each. LaunchError for a box of another rank, for a type of no tensor map, and
+        for a `dtype` of another width.
         """
         held = getattr(array, "array", array)
-        shape, size = tuple(held.shape), held.dtype.itemsize
-        known = BY_NAME.get(dtype) if dtype is not None else BY_ARRAY.get(held.dtype.name)
-        if known is None or known.tensor_map is None or known.bytes != size:
-            raise LaunchError(
-                f"no tensor map has elements of {dtype or held.dtype} in {size} bytes",
-                hint="name a type of PTX: dtype='bf16', say",
-            )
+        name, shape = _elements(tuple(held.shape), dtype, held.dtype)
         if len(box) != len(shape):
             raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", hint="both have the same dimensions")
-        strides = tuple(size * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = tuple(held.dtype.itemsize * math.prod(held.shape[axis + 1 :]) for axis in range(len(shape)))
         steps = (1,) * len(shape) if element_strides is None else tuple(element_strides)
-        return cls(known.name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
+        return cls(name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
 
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes of the map of a tensor at `address`, to be stored at a multiple of 64 bytes.
@@ -100,3 +97,17 @@ class TensorMap(Row):
             maps.FILLS[record.fill],
             window if record.columns else None,
         )
+
+
+def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple[str, tuple[int, ...]]:
+    """Return the PTX type of the elements of an array, and how many there are along each of its dimensions."""
+    packing, size = maps.PACKINGS.get(dtype or ""), stored.itemsize
+    if dtype is not None and packing is not None and size == 1:
+        return dtype, (*shape[:-1], packing.elements(shape[-1]))
+    known = BY_NAME.get(dtype) if dtype is not None else BY_ARRAY.get(stored.name)
+    if known is None or known.tensor_map is None or known.bytes != size:
+        raise LaunchError(
+            f"no tensor map has elements of {dtype or stored} in {size} bytes",
+            hint="name a type of PTX: dtype='bf16', say",
+        )
+    return known.name, shape

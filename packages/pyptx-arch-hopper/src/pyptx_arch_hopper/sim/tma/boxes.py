@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_arch_hopper.sim.tma.maps import FILLS, Record, unpack
+from pyptx_arch_hopper.sim.tma.maps import FILLS, unpack
 from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.numerics.subnormals import flushed
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
+    from pyptx_arch_hopper.sim.tma.maps import Packing, Record
     from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
@@ -33,15 +34,20 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
 }
 _CHUNK = 16  # bytes that every other swizzle leaves together
 _SMALLER = ("128B_atom_32B_flip_8B",)
+_WORD = 4  # bytes: what data between padding are multiples of
 _PERIOD = 1024  # bytes: every swizzle repeats within it
 _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
 
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """A sound map: what its copies name. What follows from the map alone is computed once."""
+    """A sound map: what its copies name. What follows from the map alone is computed once.
+
+    Elements that share bytes are counted as bytes in `map`; `packing` says how they lie.
+    """
 
     map: Record
+    packing: Packing | None = None
 
     def unfit(self) -> tuple[str, str] | None:
         """Return what copies by boxes or columns cannot use of a sound map, and what to do: there is nothing."""
@@ -53,6 +59,8 @@ class Descriptor:
 
     def unit(self, corner: tuple[int, ...]) -> int:
         """Return the bytes that a copy from `corner` can move as one: 16 where rows allow, or an element's."""
+        if self.packing is not None and self.packing.padded:
+            return _WORD
         return _CHUNK if self._chunked and corner[0] * self.itemsize % _CHUNK == 0 else self.itemsize
 
     @cached_property
@@ -78,8 +86,13 @@ class Descriptor:
 
     @cached_property
     def bytes(self) -> int:
-        """How many bytes a copy has in shared memory, those out of bounds included."""
+        """How many bytes a copy moves, those out of bounds included."""
         return math.prod(self.shape) * self.map.itemsize
+
+    @cached_property
+    def room(self) -> int:
+        """How many bytes a copy has in shared memory, padding included."""
+        return self.bytes if self.packing is None else self.bytes * self.packing.room // self.packing.data
 
     @cached_property
     def swizzle(self) -> int:
@@ -112,8 +125,21 @@ class Descriptor:
 
     # --- in global memory -----------------------------------------------------------------------
 
+    def corner(self, coordinates: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the coordinates of a copy, of bytes where elements share them."""
+        if self.packing is None:
+            return coordinates
+        return self.packing.bytes(coordinates[0]), *coordinates[1:]
+
+    def misaligned(self, coordinates: tuple[int, ...]) -> tuple[str, str] | None:
+        """Return what is wrong with coordinates of elements that share bytes, and what to do."""
+        step = 1 if self.packing is None else self.packing.step
+        if coordinates[0] % step:
+            return f"coordinate 0 is {coordinates[0]} in a tensor of packed elements", f"use multiples of {step}"
+        return None
+
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with the coordinates of a copy, and what to do; None if nothing is."""
+        """Return what is wrong with the corner of a copy, and what to do; None if nothing is."""
         record = self.map
         per_slice = record.slice_bytes // record.itemsize
         if per_slice and corner[0] % per_slice:
@@ -232,8 +258,11 @@ class Descriptor:
         The copy is at `start` in the shared memory of a block, which begins at `base`.
         """
         phase = start % _PERIOD
-        index: IntArray = _swizzled(self.map.swizzle_name, self.bytes, unit, phase) + (base + start - phase) // unit
-        return index
+        before = (base + start - phase) // unit
+        index: IntArray = _swizzled(self.map.swizzle_name, self.room, unit, phase) + before
+        if self.packing is None or unit != _WORD or not self.packing.padded:
+            return index
+        return index.reshape(-1, self.packing.room // unit)[:, : self.packing.data // unit].reshape(-1)
 
 
 def dtype_of_unit(size: int) -> DType:
@@ -295,4 +324,6 @@ def decode(data: bytes, address: int | None = None) -> Descriptor | tuple[str, s
     if address is not None:
         record = replace(record, address=address)
     fault = record.fault()
-    return Descriptor(record) if fault is None else (f"a tensor map with {fault[0]}", fault[1])
+    if fault is not None:
+        return f"a tensor map with {fault[0]}", fault[1]
+    return Descriptor(record.in_bytes(), record.packing)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Arena, Array, IntArray, Mask, Update
     from pyptx_sim.types import DType
 
+_SIX = 6  # bits of an element that a store packs
+
 Convert: TypeAlias = "Callable[[Array], Array]"
 
 
@@ -81,6 +83,11 @@ class Transfer:
     convert: Convert | None = None
     values: Array | None = None
 
+    @property
+    def needed(self) -> Elements:
+        """What of the source has to have been written."""
+        return self.source if self.known is None else self.source.chosen(self.known)
+
     def read(self) -> Array:
         """Read the source, unless that has happened."""
         if self.values is None:
@@ -95,6 +102,27 @@ class Transfer:
                 target.store(values, self.update)
             else:
                 target.chosen(known).store(values[known], self.update)
+
+
+@dataclass(slots=True, kw_only=True)
+class Narrowing(Transfer):
+    """A copy of bytes of which the lower six bits are packed: 16 bytes of the source are 12 of the target.
+
+    `known` tells of those of the target.
+    """
+
+    @property
+    def needed(self) -> Elements:
+        """What of the source has to have been written."""
+        return self.source
+
+    def read(self) -> Array:
+        """Read the source and pack it, unless that has happened."""
+        if self.values is None:
+            found = self.source.load(None, self.fill, None)
+            bits = np.unpackbits(found[:, None], axis=1, bitorder="little")[:, :_SIX]
+            self.values = np.packbits(bits.reshape(-1), bitorder="little")
+        return self.values
 
 
 @dataclass(slots=True, kw_only=True)

@@ -58,8 +58,7 @@ def prepare(
     if not transfer.targets:
         return None
     if turn.checked:
-        source, known = transfer.source, transfer.known
-        _check_written(turn, source if known is None else source.chosen(known))
+        _check_written(turn, transfer.needed)
         _check_barrier(turn, transfer.targets[0], barriers, paired=paired)
     warps, lanes = turn.threads
     copy = BulkCopy(

@@ -21,7 +21,7 @@ _LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
 # Manual: "tensormap.replace": where the map may lie.
 _SPACES = frozenset({"global", "shared"})
 # The fields that take one of a few modes, and how many of them the simulator knows.
-_MODES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
+_MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
 
 
 def compile_tensor_map(operands: Operands) -> Action:

@@ -71,7 +71,7 @@ FIELDS: Final = {
 }
 _NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
 # Types of elements, in the order of their values; of tf32 and tf32.ftz, the bit apart says that they are.
-ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4)
+ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4, *range(11, 14))
 # Of zeros, no map has these: a field of which nothing was said.
 _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})
 

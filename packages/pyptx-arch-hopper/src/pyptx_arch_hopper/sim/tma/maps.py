@@ -5,7 +5,7 @@ Manual: "Tensor-map", "tensormap.replace"; CUDA driver API: "Tensor Map Object M
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.tma.map_fields import (
@@ -36,9 +36,43 @@ _STRIDES_END = 1 << 40
 _CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: offsets of corners have 16, 8 or 5 signed bits
 _EXTENTS_END = (1 << 32) + 1
 
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How 16 elements narrower than a byte lie: in `data` bytes of the tensor, in `room` bytes of shared memory.
+
+    What is more there is padding behind the data of a load; a store, if there is one (`stores`), takes a byte for each
+    element, and drops its upper bits. Manual: "Sub-byte Types".
+    """
+
+    data: int
+    room: int
+    stores: bool = True
+
+    @property
+    def padded(self) -> bool:
+        """Whether there is any padding."""
+        return self.room > self.data
+
+    @property
+    def step(self) -> int:
+        """What extents and coordinates of the innermost dimension are multiples of."""
+        return _PADDED_BOX if self.padded else _ELEMENTS_OF // self.data
+
+    def bytes(self, count: int) -> int:
+        """Return the bytes of the tensor that elements take."""
+        return count * self.data // _ELEMENTS_OF
+
+    def elements(self, count: int) -> int:
+        """Return how many elements bytes of the tensor hold."""
+        return count * _ELEMENTS_OF // self.data
+
+
+_ELEMENTS_OF = 16
 # Numbered as `tensormap.replace` numbers them. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
+    "b4x16", "b4x16_p64", "b6x16_p32",
 )  # fmt: skip
 SWIZZLES: Final = ("none", "32B", "64B", "128B")
 ATOMS: Final = ("", "_atom_32B", "_atom_32B_flip_8B", "_atom_64B")
@@ -46,9 +80,13 @@ INTERLEAVES: Final = ("none", "16B", "32B")
 FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
+PACKINGS: Final = {"b4x16": Packing(8, 8), "b4x16_p64": Packing(8, 16, stores=False), "b6x16_p32": Packing(12, 16)}
+_PADDED_BOX = 128  # elements along the innermost dimension, where there is padding
+_PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Elements of other types move as the bits that they are.
 _BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # of the driver, the first of each
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
+_AS_BITS["b6p2x16"] = "b6x16_p32"  # what stores make of the same map
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
@@ -88,9 +126,23 @@ class Record:
         return ELEMENTS[self.element]
 
     @property
+    def packing(self) -> Packing | None:
+        """How elements narrower than a byte lie; None of others."""
+        return PACKINGS.get(self.type)
+
+    @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """The bytes of an element; 1 of those that share bytes."""
         return _itemsize(self.type)
+
+    def in_bytes(self) -> Record:
+        """Return the map with bytes for elements that share them."""
+        packing = self.packing
+        if packing is None:
+            return self
+        extents, box = ((packing.bytes(each[0]), *each[1:]) for each in (self.extents, self.box))
+        channels = packing.bytes(self.channels)
+        return replace(self, element=0, extents=extents, box=box, strides=(1, *self.strides[1:]), channels=channels)
 
     @property
     def swizzle_name(self) -> str:
@@ -133,7 +185,9 @@ class Record:
         yield unknown, "elements, or a swizzle, that came later", "not simulated; use those of sm_90"
         least = 3 if self.columns or self.interleave else 1
         yield not least <= self.rank <= RANKS, f"rank {self.rank}", f"it must be from {least} to {RANKS}"
-        unit = 32 if self.interleave == INTERLEAVES.index("32B") else 16
+        packing = self.packing
+        padded = packing is not None and packing.padded
+        unit = 32 if padded or self.interleave == INTERLEAVES.index("32B") else 16
         strides, steps = self.strides[1 : self.rank], self.steps[: self.rank]
         extents = self.extents[: self.rank]
         yield not all(0 < extent < _EXTENTS_END for extent in extents), f"shape {extents[::-1]}", "from 1 to 2^32 each"
@@ -143,10 +197,22 @@ class Record:
         wrong = not all(1 <= step <= _MOST_STEP for step in steps) or steps[0] != 1
         yield wrong, f"element strides {steps[::-1]}", f"1 for the innermost dimension, at most {_MOST_STEP} for others"
         yield bool(self.atom) and self.swizzle != SWIZZLES.index("128B"), f"swizzle {self.swizzle_name}", "use 128B"
-        nan = self.fill == FILLS.index("nan") and self.type[0] in "us"
+        nan = self.fill == FILLS.index("nan") and (packing is not None or self.type[0] in "us")
         yield nan, f"nan to fill up elements of .{self.type}", "only floating-point types have it"
         yield from self._column_rules() if self.columns else self._box_rules()
+        if packing is not None:
+            yield from self._packed_rules(packing)
         yield from self._row_rules()
+
+    def _packed_rules(self, packing: Packing) -> Iterator[tuple[bool, str, str]]:
+        """Rules of elements that share bytes. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
+        step, what = packing.step, f"elements of .{self.type}"
+        yield self.extents[0] % step != 0, f"{self.extents[0]} {what}", f"a multiple of {step} along the innermost"
+        if not packing.padded:
+            return
+        inner = self.channels if self.columns else self.box[0]
+        yield inner != _PADDED_BOX, f"{inner} {what} along a box", f"{_PADDED_BOX} of them are copied"
+        yield self.swizzle_name not in _PADDED_SWIZZLES, f"swizzle {self.swizzle_name} of {what}", "use none, or 128B"
 
     def _box_rules(self) -> Iterator[tuple[bool, str, str]]:
         box = self.box[: self.rank]
@@ -165,7 +231,8 @@ class Record:
 
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
         """Rules of what lies together in shared memory: the innermost extent of a box, or a pixel's channels."""
-        inner = (self.channels if self.columns else self.box[0]) * self.itemsize
+        count, packing = (self.channels if self.columns else self.box[0]), self.packing
+        inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.data
         yield inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"
         if self.interleave:
             needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
@@ -227,7 +294,7 @@ def unpack(data: bytes) -> Record | None:
 
 
 def _itemsize(element: str) -> int:
-    return int(dtype_of(element.partition(".")[0]).itemsize)
+    return 1 if element in PACKINGS else int(dtype_of(element.partition(".")[0]).itemsize)
 
 
 def encode(described: TensorMap, address: int) -> bytes:

@@ -38,6 +38,7 @@ class Rows(Descriptor):
     def origin(self, corner: tuple[int, ...]) -> int | None:
         """Return None: no pattern tells where the rows lie."""
         del corner
+        return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
         """Return the address of each `unit` bytes, row by row, and which are in bounds."""
@@ -117,7 +118,7 @@ MODES: Final[dict[str, type[Descriptor]]] = {
 @lru_cache(maxsize=256)
 def walked(described: Descriptor, mode: str) -> Descriptor:
     """Return what copies in a mode name by a sound map, by the word of the opcode; those of boxes and columns alike."""
-    return MODES[mode](described.map) if mode in MODES else described
+    return MODES[mode](described.map, described.packing) if mode in MODES else described
 
 
 def _within(places: IntArray, extent: int) -> Mask:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
-from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
+from pyptx_arch_hopper.sim.tma.bulk import Elements, Narrowing, Transfer
 from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, signalled
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
@@ -160,7 +160,9 @@ class _Boxes:
         described = self._descriptor(turn, thread)
         if described is None:
             return None
-        unit = described.itemsize if self._operation else described.unit(thread.corner)
+        narrows = described.packing is not None and described.packing.padded and thread.barrier is None
+        thread = thread._replace(corner=described.corner(thread.corner))
+        unit = described.itemsize if self._operation or narrows else described.unit(thread.corner)
         tensor, inside = _tensor(turn, described, thread, unit)
         if tensor is None:
             return None
@@ -174,7 +176,8 @@ class _Boxes:
             if update is not None:
                 dtype = dtype_of(described.map.type)
                 box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
-            transfer = Transfer(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
+            kind = Narrowing if narrows else Transfer
+            transfer = kind(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
             return prepare(turn, transfer, described.bytes, map_at=thread.map_at)
         shifts = aims(turn, thread.mask)
         transfer = Transfer(
@@ -203,6 +206,8 @@ class _Boxes:
             mode = "im2col" if record.columns else "tiled"
             wrong = (f"a tensor map of {mode} mode", "encode the map for the mode of the instruction")
         wrong = wrong or found.unfit()
+        if wrong is None and self._barrier is None and found.packing is not None and not found.packing.stores:
+            wrong = ("a tensor map of .b4x16_p64", "no copy out of shared memory takes its padding away")
         if wrong is not None:
             mode = " in im2col mode" if self._columns else ""
             _misuse(turn, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
@@ -211,7 +216,7 @@ class _Boxes:
             _misuse(turn, f"no reduction by .{self._operation} is for a tensor of .{record.type}",
                     f"it is for {', '.join(sorted(_REDUCED[self._operation]))}")  # fmt: skip
             return None
-        misplaced = found.misplaced(thread.corner)
+        misplaced = found.misaligned(thread.corner) or found.misplaced(found.corner(thread.corner))
         if misplaced is not None:
             _misuse(turn, *misplaced)
         return found if misplaced is None else None
@@ -249,10 +254,10 @@ def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements 
     """Return each `step` bytes of a copy in shared memory."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride
-    if start + described.bytes > memory.end:
+    if start + described.room > memory.end:
         turn.misuse(
             "out-of-bounds",
-            f"a box of {described.bytes} bytes at {memory.describe_offset(shared)} ends past the shared memory",
+            f"a box of {described.room} bytes at {memory.describe_offset(shared)} ends past the shared memory",
             "give the box as much shared memory as it has bytes",
         )
         return None
