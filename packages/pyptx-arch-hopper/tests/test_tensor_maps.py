@@ -9,7 +9,7 @@ from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
 from pyptx_dsl.shared_memory.tiles import SharedTile
-from pyptx_dsl.types import bf16, f32
+from pyptx_dsl.types import PtxType, bf16, e2m1x2, f32, u8
 from pyptx_ir.plugins.rows import Im2col as Row
 from pyptx_ir.plugins.rows import TensorMap
 
@@ -48,6 +48,18 @@ WINDOW = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
             Tile("M", "K", bf16, tma_box=(128, 128), tma_rank=3, tma_padding=True),
             TensorMap("bf16", (4, 512, 64), (128, 512, 2), (2, 128, 72), (1, 1, 1)),
         ),
+        (
+            Tile("M", "K", e2m1x2, Layout.TMA_128B, tma_box=(128, 64)),
+            TensorMap("b4x16", (512, 512), (256, 1), (128, 128), (1, 1), "128B"),
+        ),
+        (
+            Tile("M", "K", e2m1x2, Layout.TMA_128B, tma_elements="b4x16_p64"),
+            TensorMap("b4x16_p64", (512, 512), (256, 1), (256, 128), (1, 1), "128B"),
+        ),
+        (
+            Tile("M", 192, u8, tma_box=(8, 96), tma_elements="b6x16_p32"),
+            TensorMap("b6x16_p32", (512, 256), (192, 1), (8, 128), (1, 1)),
+        ),
     ],
 )
 def test_a_tile_describes_its_tensor(tile: Tile, described: TensorMap) -> None:
@@ -78,3 +90,12 @@ def test_a_tile_with_columns_describes_its_tensor() -> None:
 def test_channels_wider_than_the_swizzle_are_refused() -> None:
     with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle"):
         tensor_map(Tile(2, 8, 8, 64, f32, layout=Layout.TMA_128B, im2col=WINDOW), {})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "elements", "said"),
+    [(u8, "b5x16", "is no such word"), (bf16, "b4x16", "share no bytes"), (f32, "b6x16_p32", "share no bytes")],
+)
+def test_elements_share_bytes_in_tiles_of_bytes(dtype: PtxType, elements: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        Tile("M", "K", dtype, tma_elements=elements)

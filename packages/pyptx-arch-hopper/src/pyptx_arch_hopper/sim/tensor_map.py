@@ -103,7 +103,7 @@ def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple
     """Return the PTX type of the elements of an array, and how many there are along each of its dimensions."""
     packing, size = maps.PACKINGS.get(dtype or ""), stored.itemsize
     if dtype is not None and packing is not None and size == 1:
-        return dtype, (*shape[:-1], packing.elements(shape[-1]))
+        return dtype, (*shape[:-1], packing.elements.elements(shape[-1]))
     known = BY_NAME.get(dtype) if dtype is not None else BY_ARRAY.get(stored.name)
     if known is None or known.tensor_map is None or known.bytes != size:
         raise LaunchError(

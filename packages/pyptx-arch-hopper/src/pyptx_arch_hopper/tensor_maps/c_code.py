@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.element_types import BY_NAME
 from pyptx_ir.plugins.descriptor_rows import DescriptorCode
-from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, PACKED_ELEMENTS, SWIZZLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +32,13 @@ _FUNCTIONS: Final = (
 
 def _expresses(described: TensorMap) -> bool:
     """Tell whether the driver has tensor maps of such elements."""
-    element = BY_NAME.get(described.dtype)
-    return element is not None and element.tensor_map is not None
+    return _number(described) is not None
+
+
+def _number(described: TensorMap) -> int | None:
+    """Return the driver's number of the type of the elements; None where it has none."""
+    element = PACKED_ELEMENTS.get(described.dtype) or BY_NAME.get(described.dtype)
+    return None if element is None else element.tensor_map
 
 
 def _storage(name: str, described: TensorMap) -> list[str]:
@@ -63,7 +68,7 @@ def _encoding(name: str, described: TensorMap, address: str) -> list[str]:
     window = f"{name}_box" if columns is None else f"{name}_lower, {name}_upper, {columns.channels}, {columns.pixels}"
     return [
         f"result = driver.cuTensorMapEncode{'Tiled' if columns is None else 'Im2col'}(",
-        f"    {name}, {BY_NAME[described.dtype].tensor_map}, {len(described.shape)},",
+        f"    {name}, {_number(described)}, {len(described.shape)},",
         f"    (void *)(uintptr_t){address}, {name}_shape, {strides},",
         f"    {window}, {name}_steps, {_modes(described)});",
         "if (result != 0) {",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.contract.im2col import Im2col
     from pyptx_dsl.contract.specs import Tile
+    from pyptx_ir.plugins.rows import PackedElements
 
 # The width of a slab of the `{0, row, column / 64}` convention, and of its rows in shared memory when they are padded
 # to spread over the banks: one swizzle row, and 16 bytes more.
@@ -43,11 +44,13 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         shape = (columns // slab, rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
         pitches = (_SLAB_BYTES, pitches[0], width)
-    window = tile.im2col
+    window, packed = tile.im2col, tile.packed
     _check_swizzle(tile, window.channels if window else box[-1])
     interleave = "16B" if tile.layout is Layout.INTERLEAVED else "none"
+    if packed is not None:
+        shape, box = (_counted(packed, sizes) for sizes in (shape, box))
     return TensorMap(
-        tile.dtype.name,
+        tile.dtype.name if packed is None else packed.name,
         shape,
         pitches,
         box,
@@ -58,6 +61,11 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         fill=tile.tma_fill,
         im2col=_im2col(window) if window else None,
     )
+
+
+def _counted(packed: PackedElements, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return sizes whose innermost counts elements in place of bytes."""
+    return (*sizes[:-1], packed.elements(sizes[-1])) if sizes else ()
 
 
 def _im2col(window: Im2col) -> Row:

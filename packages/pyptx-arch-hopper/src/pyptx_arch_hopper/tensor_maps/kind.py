@@ -8,17 +8,20 @@ from pyptx_arch_hopper.tensor_maps.c_code import CODE
 from pyptx_arch_hopper.tensor_maps.description import tensor_map
 from pyptx_arch_hopper.tensor_maps.records import plain, restore
 from pyptx_ir.plugins.descriptor_rows import DescriptorKind
-from pyptx_ir.plugins.rows import TensorMap
+from pyptx_ir.plugins.rows import PACKED_ELEMENTS, TensorMap
 
 __all__ = ["TENSOR_MAP"]
 
-# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B.
+# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B,
+# and with padding.
 _ALIGNMENT: Final = 16
 _WIDE_ALIGNMENT: Final = 32
 
 
 def _array_alignment(described: TensorMap) -> int:
-    return _WIDE_ALIGNMENT if described.interleave == "32B" else _ALIGNMENT
+    packed = PACKED_ELEMENTS.get(described.dtype)
+    padded = packed is not None and packed.padded
+    return _WIDE_ALIGNMENT if padded or described.interleave == "32B" else _ALIGNMENT
 
 
 TENSOR_MAP: Final = DescriptorKind(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.bundles.fields import MOST_BYTES
 from pyptx_dsl.types import TYPES
-from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES, Im2col, TensorMap
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, PACKED_ELEMENTS, SWIZZLES, Im2col, TensorMap
 
 if TYPE_CHECKING:
     from pyptx_dsl.bundles.fields import Field
@@ -17,7 +17,7 @@ _MEMBERS: Final = (
     *("dtype", "shape", "strides", "box", "element_strides", "swizzle", "interleave", "l2_promotion", "fill"),
 )
 _IM2COL: Final = ("lower", "upper", "channels", "pixels")
-_TYPES: Final = tuple(row.name for row in TYPES)
+_TYPES: Final = (*(row.name for row in TYPES), *PACKED_ELEMENTS)
 _MOST_CORNER: Final = 1 << 15
 _MOST_RANK: Final = 5
 

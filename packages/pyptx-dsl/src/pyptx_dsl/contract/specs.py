@@ -15,7 +15,7 @@ from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.types import BY_NAME, PtxType
 from pyptx_ir.element_types import BY_ARRAY, takes
-from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
+from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS, PACKED_ELEMENTS, PackedElements
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ _SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 
 # Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
 _MAX_TMA_RANK = 5
 _MAX_BOX = 256
+# Manual: "Restriction on Tensor Copy instructions": what a row has where elements are padded.
+_PADDED_ELEMENTS = 128
+_PAIR = "e2m1x2"
 MAX_ALIGN = 256
 """What allocations on a device begin at multiples of. CUDA programming guide: "Size and Alignment Requirement"."""
 
@@ -69,7 +72,9 @@ class Tile(Value):
     whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
     `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. `tma_promotion` (`"none"`,
     `"64B"`, `"128B"`, `"256B"`) lets the L2 cache fetch that much where a copy needs a part of it, `tma_fill`
-    (`"zeros"`, `"nan"`) is what copies bring of places outside of the tensor. With `im2col`, copies take columns of
+    (`"zeros"`, `"nan"`) is what copies bring of places outside of the tensor. `tma_elements` says what the bytes of a
+    tile of bytes or of `e2m1x2` are to TMA: `"b4x16"`, copied as they are (which `e2m1x2` is by itself), `"b4x16_p64"`
+    or `"b6x16_p32"`, spread over 16 bytes for 16 elements, 64 or 96 bytes a row. With `im2col`, copies take columns of
     pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
     accesses are wider than an element: 16 for `ld.v4.f32`.
     """
@@ -82,6 +87,7 @@ class Tile(Value):
     tma_padding: bool
     tma_promotion: str
     tma_fill: str
+    tma_elements: str | None
     im2col: Im2col | None
     align: int
 
@@ -96,6 +102,7 @@ class Tile(Value):
         tma_padding: bool = False,
         tma_promotion: str = "none",
         tma_fill: str = "zeros",
+        tma_elements: str | None = None,
         im2col: Im2col | None = None,
         align: int = 1,
     ) -> None:
@@ -120,7 +127,7 @@ class Tile(Value):
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
         modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
-        words = {"tma_promotion": tma_promotion, "tma_fill": tma_fill}
+        words = {"tma_promotion": tma_promotion, "tma_fill": tma_fill, "tma_elements": tma_elements}
         for name, held in (*values.items(), *modes.items(), *words.items()):
             object.__setattr__(self, name, held)
         self._check()
@@ -140,6 +147,7 @@ class Tile(Value):
         ):
             if word not in known:
                 raise SpecError(f"{name}={word!r} is no such word", hint=f"one of {', '.join(map(repr, known))}")
+        self._check_elements()
         if self.tma_fill == "nan" and not (self.dtype.is_float and self.dtype.bits >= 16):
             raise SpecError(
                 f"tma_fill='nan': TMA knows no NaN of {self.dtype}", hint="it fills so for f16, bf16, tf32, f32 and f64"
@@ -148,6 +156,25 @@ class Tile(Value):
             raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
         if self.im2col is not None:
             self._check_columns(len(self.im2col.lower) + 2)
+
+    def _check_elements(self) -> None:
+        """Refuse elements that share bytes, but of a tile of bytes."""
+        if self.tma_elements is None:
+            return
+        if self.tma_elements not in PACKED_ELEMENTS:
+            known = ", ".join(map(repr, PACKED_ELEMENTS))
+            raise SpecError(f"tma_elements={self.tma_elements!r} is no such word", hint=f"one of {known}")
+        if self.dtype.bytes != 1 or self.dtype.is_float:
+            raise SpecError(
+                f"tma_elements={self.tma_elements!r}: elements of {self.dtype} share no bytes",
+                hint="declare the tile of u8, b8 or e2m1x2; its sizes then count bytes",
+            )
+
+    @property
+    def packed(self) -> PackedElements | None:
+        """What shares bytes in the tensor, to TMA; None where nothing does."""
+        name = self.tma_elements or ("b4x16" if self.dtype.name == _PAIR else None)
+        return None if name is None else PACKED_ELEMENTS[name]
 
     def _check_columns(self, rank: int) -> None:
         if self.rank != rank:
@@ -192,7 +219,9 @@ class Tile(Value):
         if self.tma_box is not None:
             return tuple(env[size] if isinstance(size, str) else size for size in self.tma_box)
         sizes = [min(size, _MAX_BOX) for size in self.resolve_shape(env)]
-        if self.layout.swizzle_bytes:
+        if self.packed is not None and self.packed.padded:
+            sizes[-1] = self.packed.bytes(_PADDED_ELEMENTS)
+        elif self.layout.swizzle_bytes:
             sizes[-1] = min(sizes[-1], self.layout.swizzle_bytes * 8 // self.dtype.bits)
         return tuple(sizes)
 

@@ -69,6 +69,38 @@ class Im2col(Value):
     pixels: int
 
 
+@value
+class PackedElements(Value):
+    """Elements of tensor maps that share bytes: `bits` of each in the tensor, and the number of a CUtensorMapDataType.
+
+    `padded`: 16 of them take 16 bytes of shared memory, where a copy moves 128 along the innermost dimension. Manual:
+    "Sub-byte Types".
+    """
+
+    name: str
+    bits: int
+    tensor_map: int
+    padded: bool = False
+
+    def elements(self, count: int) -> int:
+        """Return how many elements bytes of the tensor hold."""
+        return count * 8 // self.bits
+
+    def bytes(self, count: int) -> int:
+        """Return the bytes of the tensor that elements take."""
+        return count * self.bits // 8
+
+
+PACKED_ELEMENTS: Final = {
+    row.name: row
+    for row in (
+        PackedElements("b4x16", 4, 13),
+        PackedElements("b4x16_p64", 4, 14, padded=True),
+        PackedElements("b6x16_p32", 6, 15, padded=True),
+    )
+}
+"""By their names in the manual; stores call the last one `b6p2x16`."""
+
 # The words of a TensorMap, each in the order of the driver's enumeration.
 SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
 INTERLEAVES: Final = ("none", "16B", "32B")
@@ -84,7 +116,8 @@ class TensorMap(Value):
     """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
 
     Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
-    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `swizzle` is one of `SWIZZLES`,
+    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name, or one of `PACKED_ELEMENTS`, whose
+    innermost stride is 1. `swizzle` is one of `SWIZZLES`,
     `interleave` of `INTERLEAVES`; `l2_promotion`, of `L2_PROMOTIONS`, is how much of a line the L2 cache fetches for a
     part of it; `fill`, of `FILLS`, is for what lies out of bounds. With `im2col`, `box` is empty.
     """

@@ -19,14 +19,14 @@ from pyptx_arch_hopper.sim.tma.map_fields import (
     joined,
 )
 from pyptx_ir.element_types import ELEMENT_TYPES
-from pyptx_ir.plugins.rows import L2_PROMOTIONS
+from pyptx_ir.plugins.rows import L2_PROMOTIONS, PACKED_ELEMENTS
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.plugins.rows import TensorMap
+    from pyptx_ir.plugins.rows import PackedElements, TensorMap
 
 ALIGNMENT = 64
 _MOST_CHANNELS = 256
@@ -39,36 +39,41 @@ _EXTENTS_END = (1 << 32) + 1
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How 16 elements narrower than a byte lie: in `data` bytes of the tensor, in `room` bytes of shared memory.
+    """How 16 elements narrower than a byte lie, `data` bytes in the tensor, `room` in shared memory.
 
     What is more there is padding behind the data of a load; a store, if there is one (`stores`), takes a byte for each
     element, and drops its upper bits. Manual: "Sub-byte Types".
     """
 
-    data: int
-    room: int
-    stores: bool = True
+    elements: PackedElements
+    stores: bool
 
     @property
     def padded(self) -> bool:
         """Whether there is any padding."""
-        return self.room > self.data
+        return self.elements.padded
+
+    @property
+    def data(self) -> int:
+        """The bytes of 16 elements in the tensor."""
+        return self.elements.bytes(_TOGETHER)
+
+    @property
+    def room(self) -> int:
+        """The bytes of 16 elements in shared memory."""
+        return _TOGETHER if self.padded else self.data
 
     @property
     def step(self) -> int:
         """What extents and coordinates of the innermost dimension are multiples of."""
-        return _PADDED_BOX if self.padded else _ELEMENTS_OF // self.data
+        return _PADDED_BOX if self.padded else self.elements.elements(1)
 
     def bytes(self, count: int) -> int:
         """Return the bytes of the tensor that elements take."""
-        return count * self.data // _ELEMENTS_OF
-
-    def elements(self, count: int) -> int:
-        """Return how many elements bytes of the tensor hold."""
-        return count * _ELEMENTS_OF // self.data
+        return self.elements.bytes(count)
 
 
-_ELEMENTS_OF = 16
+_TOGETHER = 16
 # Numbered as `tensormap.replace` numbers them. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
@@ -80,7 +85,7 @@ INTERLEAVES: Final = ("none", "16B", "32B")
 FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
-PACKINGS: Final = {"b4x16": Packing(8, 8), "b4x16_p64": Packing(8, 16, stores=False), "b6x16_p32": Packing(12, 16)}
+PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row in PACKED_ELEMENTS.items()}
 _PADDED_BOX = 128  # elements along the innermost dimension, where there is padding
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Elements of other types move as the bits that they are.
