@@ -74,9 +74,8 @@ def test_the_same_is_found_as_of_each_copy_by_itself(
     assert ("missing-proxy-fence" in rules) == (not fenced)
 
 
-def work(warp: int, *touches: Touch) -> Work:
-    one = np.array([warp])
-    return Work(warp, 7, None, None, one, np.zeros(1, np.int64), np.zeros(1, np.int64), touches)
+def work(warp: int, *touches: Touch, lane: int = 0) -> Work:
+    return Work(warp, 7, None, None, np.array([warp]), np.array([lane]), np.zeros(1, np.int64), touches)
 
 
 def touch(first: int, *, writes: bool, stride: int = 16, pieces: int = 4, atomic: bool = False) -> Touch:
@@ -100,9 +99,10 @@ def test_what_meets_is_not_judged_together() -> None:
     assert sizes(*(work(warp, touch(0, writes=True, atomic=True)) for warp in range(3))) == [3]
 
 
-def test_only_works_that_are_alike_and_of_different_warps_are_judged_together() -> None:
+def test_only_works_that_are_alike_and_of_different_threads_are_judged_together() -> None:
     assert sizes(work(0, touch(0, writes=True))) == [-1]
     assert sizes(work(3, touch(0, writes=True)), work(3, touch(64, writes=True))) == [-2]
+    assert sizes(work(3, touch(0, writes=True)), work(3, touch(64, writes=True), lane=1)) == [2]
     assert sizes(work(0, touch(0, writes=True)), work(1, touch(64, writes=False))) == [-1, -1]
 
 

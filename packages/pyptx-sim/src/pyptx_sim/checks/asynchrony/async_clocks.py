@@ -10,12 +10,11 @@ agents' clocks are columns beside those of the warps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
-from operator import not_
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.asynchrony.outstanding import Outstanding
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.shadow import TIME
 from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
@@ -33,19 +32,6 @@ if TYPE_CHECKING:
 
 Owner: TypeAlias = "tuple[GroupKind | None, bool]"
 """The groups whose work it is (None: nothing tells of it), and whether it only reads, and can be waited for so far."""
-
-
-class _Outstanding(NamedTuple):
-    """Work of a warp that no wait has covered: its clock, the threads with their groups, and the last of these."""
-
-    clock: int
-    lanes: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    last: int
-
-    def over(self, below: NDArray[np.int64], least: int, most: int) -> bool:
-        """Tell whether all groups are below those of the lanes, which lie between `least` and `most`."""
-        return self.last < most and (self.last < least or not bool((self.groups >= below[self.lanes]).any()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +72,8 @@ class AsyncClocks:
         self._of_barriers: dict[int, int] = {}
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
         self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
-        self._groups: dict[int, list[_Outstanding]] = {}  # by column
-        self._reached: dict[int, dict[int, int]] = {}  # by column and warp: up to which clock it has waited
+        self._outstanding: dict[Owner, Outstanding] = {}
+        self._reached: dict[Owner, NDArray[np.int32]] = {}  # by warp: up to which clock it has waited
         self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
         self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lanes
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
@@ -103,7 +89,7 @@ class AsyncClocks:
         self._entered.clear()
         self._issuers.clear()
         self._now[:] = 0
-        for known in (self._groups, self._reached, self._completing, self._following, self._seen, self._latest):
+        for known in (self._outstanding, self._reached, self._completing, self._following, self._seen, self._latest):
             known.clear()
         self._issues.clear()
 
@@ -145,7 +131,7 @@ class AsyncClocks:
         owner: Owner = kind, kind is not None and kind.reads and not touch.writes
         item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
         if item_id != work.item_id:  # else it has: what one instruction reads and writes is one agent's
-            agents, times = self._grouped(work, owner)
+            agents, times = self._grouped(work, owner, item_ids)
             self._entered[owner] = work.item_id, agents, times
         return agents, times
 
@@ -157,25 +143,31 @@ class AsyncClocks:
             waiting.append((item_id, int(self._now[column])))
         return column, int(self._now[column])
 
-    def _grouped(self, work: Work, owner: Owner) -> tuple[Offsets, NDArray[np.int32]]:
+    def _grouped(self, work: Work, owner: Owner, item_ids: Sequence[int]) -> tuple[Offsets, NDArray[np.int32]]:
+        """Return the column and the clock of each operation; those of one warp and one item_id have the same."""
         agents = self._column(owner, 0) + work.warps
         order = np.argsort(work.warps, kind="stable")
-        lanes, groups, columns = work.lanes[order], work.groups[order], agents[order]
-        first = np.flatnonzero(np.diff(columns, prepend=-1))
-        self._now[columns[first]] += 1
-        bounds, last = [*first.tolist(), len(order)], np.maximum.reduceat(groups, first).tolist()
-        for number, (column, clock) in enumerate(
-            zip(columns[first].tolist(), self._now[columns[first]].tolist(), strict=True)
-        ):
-            own = slice(bounds[number], bounds[number + 1])
-            entry = _Outstanding(clock, lanes[own], groups[own], last[number])
-            self._groups.setdefault(column, []).append(entry)
-            if owner[0] is not None and owner[0].pipelined:
-                mask = int(np.bitwise_or.reduce(bits_of(entry.lanes)))
-                issue = int(self._clocks.now[work.warps[order[bounds[number]]]]), mask
+        lanes, groups, columns, items = work.lanes[order], work.groups[order], agents[order], np.array(item_ids)[order]
+        news = np.ones(len(order), np.bool_)
+        news[1:] = (columns[1:] != columns[:-1]) | (items[1:] != items[:-1])
+        first = np.flatnonzero(news)
+        own, places = columns[first], np.arange(len(first))
+        clocks = self._now[own] + 1 + places - own.searchsorted(own)
+        self._now[own] = clocks  # of equal columns the last counts
+        pieces = news.cumsum() - 1
+        self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
+        if owner[0] is not None and owner[0].pipelined:
+            masks = np.bitwise_or.reduceat(bits_of(lanes), first)
+            times = self._clocks.now[work.warps[order[first]]]
+            for column, issue in zip(own.tolist(), zip(times.tolist(), masks.tolist(), strict=True), strict=True):
                 self._issues.setdefault(column, []).append(issue)
         self._issuers_of(owner[0])[work.warps, work.lanes] = True
-        return agents, self._now[agents]
+        times = np.empty(len(order), np.int32)
+        times[order] = clocks[pieces]
+        return agents, times
+
+    def _outstanding_of(self, owner: Owner) -> Outstanding:
+        return self._outstanding.setdefault(owner, Outstanding())
 
     def issued_before(self, work: Work, owners: Offsets, rows: Offsets, last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for each of `last`, entries of agents, whether its work comes before some of `work` in a pipeline.
@@ -193,12 +185,8 @@ class AsyncClocks:
         rest = np.flatnonzero(~ordered & (warps >= 0) & (warps < self._warps))
         if len(rest):
             clocks = last[rest, TIME]
-            issues = np.array(
-                [
-                    self._issues[column][clock - 1]
-                    for column, clock in zip(columns[rest].tolist(), clocks.tolist(), strict=True)
-                ]
-            )
+            named = zip(columns[rest].tolist(), clocks.tolist(), strict=True)
+            issues = np.array([self._issues[column][clock - 1] for column, clock in named])
             own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], bits_of(work.lanes[owners[rest]])
             held = self._clocks.orders(rows[rest], others, issues[:, 1], issues[:, 0])
             within = self._clocks.orders_within(rows[rest], others, mine, issues[:, 1], issues[:, 0])
@@ -217,7 +205,7 @@ class AsyncClocks:
         issuers = self._first_of(kind.together, warps)
         for owner, below in (((kind, False), done), ((kind, True), read)):
             if owner in self._of_warps:
-                self._know(kind, warps, masks, self._column(owner, 0) + issuers, below)
+                self._know(kind, owner, warps, masks, self._column(owner, 0) + issuers, below)
 
     def _first_of(self, together: int, warps: Offsets) -> Offsets:
         """Return the warps under which the work of `warps` is entered, so many of which issue it as one."""
@@ -227,32 +215,32 @@ class AsyncClocks:
         first: Offsets = warps - inside + inside // together * together
         return first
 
-    def _know(self, kind: GroupKind, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets) -> None:
+    def _know(
+        self, kind: GroupKind, owner: Owner, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets
+    ) -> None:
         """Let lanes that wait know what is over; where a wait tells lanes, those that had issued it."""
-        alone = kind.tells == "lanes"
-        clocks, learns = np.zeros(len(warps), np.int32), masks.copy() if alone else masks
-        least, most = below.min(axis=1).tolist(), below.max(axis=1).tolist()
-        for row, (warp, column) in enumerate(zip(warps.tolist(), columns.tolist(), strict=True)):
-            outstanding = self._groups.get(column, [])
-            if alone and not outstanding:
-                continue
-            ends = [entry.over(below[row], least[row], most[row]) for entry in outstanding]
-            left = list(compress(outstanding, map(not_, ends)))
-            clocks[row] = left[0].clock - 1 if left else self._now[column]
-            self._groups[column] = left if alone else self._unknown(column, warp, int(clocks[row]), kind.together)
-            if alone and any(ends):
-                lanes = [entry.lanes for entry in compress(outstanding, ends)]
-                learns[row] = len(lanes[0]) == WARP
-                if len(lanes[0]) < WARP:
-                    learns[row, np.concatenate(lanes)] = True
-        self._clocks.learn_of(warps, learns, columns, clocks)
+        outstanding = self._outstanding_of(owner)
+        if kind.tells == "lanes":
+            waited = outstanding.judged(columns, below)
+            clocks = np.where(waited.any(len(warps)), waited.clocks(self._now[columns]), 0)
+            masks = waited.issuers(masks)
+            waited.drop()
+        else:
+            clocks = np.zeros(len(warps), np.int32)
+            for number in range(kind.together):  # at most one of those that issue it as one
+                some = np.flatnonzero(warps % kind.together == number)
+                waited = outstanding.judged(columns[some], below[some])
+                clocks[some] = waited.clocks(self._now[columns[some]])
+            self._forget(kind, owner, warps, clocks)
+        self._clocks.learn_of(warps, masks, columns, clocks)
 
-    def _unknown(self, column: int, warp: int, clock: int, together: int) -> list[_Outstanding]:
-        """Return the work that not all of the warps that issued it together have waited for, of which one now has."""
-        reached = self._reached.setdefault(column, {})
-        reached[warp] = clock
-        known = min(reached.values()) if len(reached) == together else 0
-        return [entry for entry in self._groups.get(column, ()) if entry.clock > known]
+    def _forget(self, kind: GroupKind, owner: Owner, warps: Offsets, clocks: NDArray[np.int32]) -> None:
+        """Forget work that all of the warps that issued it together have waited for."""
+        reached = self._reached.setdefault(owner, np.zeros(self._warps, np.int32))
+        reached[warps] = clocks
+        members = np.arange(self._warps)[:, None] + np.arange(kind.together)
+        known = reached[np.minimum(members, self._warps - 1)].min(axis=1)
+        self._outstanding_of(owner).drop_known(self._column(owner, 0), known)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""
@@ -260,8 +248,7 @@ class AsyncClocks:
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             column = self._column((kind, False), warp)
             others = (self._issuers_of(kind)[warp] & ~mask).any()
-            outstanding = self._groups.get(column, []) if others else []
-            entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
+            entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
             agents, over = (), None
             if kind.pipelined:
                 agents = tuple(self._clocks.of_agents)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, fitting
+from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Works of different warps that are alike, none of which touches what another one writes: one operation each.
+    """Works of different threads that are alike, none of which touches what another one writes: one operation each.
 
     `work` is all of them as one, whose `item_id` is that of the first.
     """
@@ -51,13 +52,14 @@ def _likeness(work: Work) -> Hashable:
 
 def _together(works: Sequence[Work]) -> Work | None:
     """Return works that are alike as one, unless they could meet; each is of one operation."""
-    warps = np.concatenate([each.warps for each in works])
-    if len(works) == 1 or len(warps) != len(works) or len(np.unique(warps)) < len(warps):
+    warps, lanes, groups = (
+        np.concatenate(each) for each in zip(*((work.warps, work.lanes, work.groups) for work in works), strict=True)
+    )
+    if len(works) == 1 or len(warps) != len(works) or len(np.unique(warps * WARP + lanes)) < len(warps):
         return None
     touches = tuple(_joined(each) for each in zip(*(each.touches for each in works), strict=True))
     if not all(_apart(touches, space) for space in {each.space for each in touches if each.writes}):
         return None
-    lanes, groups = (np.concatenate(each) for each in zip(*((work.lanes, work.groups) for work in works), strict=True))
     return replace(works[0], warps=warps, lanes=lanes, groups=groups, touches=touches)
 
 

@@ -35,21 +35,27 @@ class GenericCopies:
         self._written: dict[Space, Shadow] = {}
         self._kinds: set[GroupKind] = set()
         self._waits: dict[tuple[int, int], list[int]] = {}  # by warp and lane, when it has waited for copies
+        self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32]]] = []  # such waits, not yet there
 
     def next_wave(self) -> None:
         """Forget the copies of the warps before."""
         self._written.clear()
         self._waits.clear()
+        self._fresh.clear()
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks) -> None:
         """Note when lanes wait for groups of a kind: a fence in front of that shows nobody what the copies write."""
         if kind in self._kinds:
+            self._fresh.append((warps, masks.copy(), self._clocks.now[warps]))
+
+    def _note(self) -> None:
+        """Note fresh waits by thread: nobody asks for most of them."""
+        for warps, masks, times in self._fresh:
             positions, lanes = np.nonzero(masks)
-            times = self._clocks.now[warps[positions]].tolist()
-            for thread, time in zip(
-                zip(warps[positions].tolist(), bits_of(lanes).tolist(), strict=True), times, strict=True
-            ):
+            threads = zip(warps[positions].tolist(), bits_of(lanes).tolist(), strict=True)
+            for thread, time in zip(threads, times[positions].tolist(), strict=True):
                 self._waits.setdefault(thread, []).append(time)
+        self._fresh.clear()
 
     def issued(self, work: Work, touch: Touch) -> None:
         """Remember what work writes."""
@@ -93,6 +99,7 @@ class GenericCopies:
     def _done(self, warps: Offsets, masks: NDArray[np.int32], times: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return when threads that have issued copies at some times have waited for them, or these times."""
         threads, which = np.unique(np.stack([warps, masks, times], axis=1), axis=0, return_inverse=True)
+        self._note()
         done = []
         for warp, mask, time in threads.tolist():
             waits = self._waits.get((warp, mask), [])

@@ -11,7 +11,7 @@ from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, WARP, Shadow, reach_of
+from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, WARP, WIDEST_ACCESS, Shadow, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,8 +174,10 @@ class Accesses:
     def _shadow(self, space: Space) -> Shadow:
         shadow = self._shadows.get(space)
         if shadow is None:
-            readers = None if space == "global" else Readers(self._clocks, self._phases, 0, self._group)
-            shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
+            size = self._view.arena_size(space)
+            granules = -(-size // WIDEST_ACCESS)
+            readers = None if space == "global" else Readers(self._clocks, self._phases, granules, self._group)
+            shadow = self._shadows[space] = Shadow(size, readers)
         return shadow
 
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:

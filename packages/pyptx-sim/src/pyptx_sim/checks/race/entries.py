@@ -38,19 +38,13 @@ def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[
     return differ
 
 
-def by_warp_and_granule(step: Step) -> Step:
-    """Return a step that has one entry for all lanes of a warp that touch a granule."""
-    if rises(step.at):
-        return step
+def by_warp_and_granule(step: Step) -> tuple[Step, NDArray[np.int64]]:
+    """Return a step with one entry for all lanes of a warp that touch a granule, and which one it was of the others."""
     keys = step.warps * (step.reach[1] + 1) + step.at
-    ordered = np.sort(keys)
-    if (ordered[1:] > ordered[:-1]).all():
-        return step
     order = keys.argsort(kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=-1))
     some = order[first]
     entries = step.entries[some]
     entries[:, MASK] = np.bitwise_or.reduceat(step.entries[order, MASK], first)
-    return replace(
-        step, at=step.at[some], warps=step.warps[some], lanes=step.lanes[some], rows=step.rows[some], entries=entries
-    )
+    at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
+    return replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries), some

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.race.entries import by_warp_and_granule
+from pyptx_sim.checks.race.entries import by_warp_and_granule, lanes_differ, rises
 from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, Table
 from pyptx_sim.checks.race.sparse import zeros
 
@@ -33,21 +33,24 @@ class Late:
 
 
 class Readers:
-    """The last reads of granules, one row for each warp that reads them; `group` warps reach the same memory."""
+    """The last reads of granules, a row for each warp that reads them; `group` warps reach the same memory.
+
+    Rows lie warp by warp: of most granules few warps read them, and memory that stays zero costs nothing.
+    """
 
     def __init__(self, clocks: WarpClocks, phases: Phases, granules: int, group: int) -> None:
         """Start with granules that nobody has read."""
         self._clocks = clocks
         self._phases = phases
         self._group = group
-        self.clear(granules)
-
-    def clear(self, granules: int) -> None:
-        """Forget every read; from now on there are so many granules."""
-        # Warp by warp: of most granules few warps read them, and memory that stays zero costs nothing.
-        self._reads = Table(self._group * granules)
+        self._reads = Table(group * granules)
         self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read is later
         self._place()
+
+    def clear(self) -> None:
+        """Forget every read."""
+        self._reads.clear()
+        self._latest[:] = 0
 
     def _place(self) -> None:
         """Note where the rows of each warp begin."""
@@ -61,9 +64,13 @@ class Readers:
 
     def enter(self, step: Step, more: Overflow) -> None:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
-        step = by_warp_and_granule(step)
         at = self._first.take(step.warps) + step.at
         last = self._reads.touched(at)
+        if not rises(at):
+            self._reads.put(at, step.entries)
+            if lanes_differ(self._reads.get(at), step.entries).any():
+                step, some = by_warp_and_granule(step)
+                at, last = at[some], None if last is None else last[some]
         if last is not None:
             again = np.flatnonzero(last[:, TIME] > self._clocks.settled.take(step.rows))
             if len(again):

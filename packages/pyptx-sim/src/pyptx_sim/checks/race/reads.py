@@ -26,28 +26,37 @@ class Reads:
 
     def enter(self, table: Table, first: Table, more: Overflow, step: Step) -> None:
         """Enter reads, or polls."""
-        step = by_warp_and_granule(step)
         last = table.touched(step.at, step.reach)
-        if last is not None:
-            self._unite(step, last)
         table.put(step.at, step.entries, step.reach)
         winner = None if rises(step.at) else table.get(step.at)
+        if (
+            winner is not None
+            and (lanes_differ(winner, step.entries) & (winner[:, WARP] == step.entries[:, WARP])).any()
+        ):
+            step, some = by_warp_and_granule(step)
+            table.put(step.at, step.entries, step.reach)
+            last, winner = None if last is None else last[some], table.get(step.at)
+        if last is not None and self._unite(step, last):
+            table.put(step.at, step.entries, step.reach)
         if last is not None:
             self._keep_first(first, more, step, last, winner)
-        if winner is not None:
-            self._keep_together(first, more, step, winner)
+        if winner is not None:  # other warps that read a granule in this step than the one that is in the table
+            lost = np.flatnonzero(winner[:, WARP] != step.entries[:, WARP])
+            more.add(step.at[lost], step.entries[lost])
 
     def _mixed(self, step: Step) -> bool:
         """Tell whether what a later read of a lane is morally strong with, one before may not be."""
         return step.kind == "strong-read" and self._causality.mixed
 
-    def _unite(self, step: Step, last: NDArray[np.int32]) -> None:
-        """Let reads stand for the `last` ones, too, that other lanes of a warp have made at the same time."""
+    def _unite(self, step: Step, last: NDArray[np.int32]) -> bool:
+        """Let reads stand for `last` ones, too, of other lanes of a warp at the same time; tell if there are any."""
         new = step.entries
         same = (last[:, WARP] == new[:, WARP]) & (last[:, TIME] == new[:, TIME])
         if self._mixed(step):
             same &= last[:, PC] == step.pc
+        same &= last[:, MASK] & ~new[:, MASK] != 0
         new[same, MASK] |= last[same, MASK]
+        return bool(same.any())
 
     def _keep_first(
         self, table: Table, more: Overflow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
@@ -76,17 +85,3 @@ class Reads:
             at = at[free]
         if len(at):
             table.put(step.at[at], last[at], step.reach)
-
-    def _keep_together(self, table: Table, more: Overflow, step: Step, winner: NDArray[np.int32]) -> None:
-        """Keep the other warps that read a granule in this step than that of `winner`, which is in the table."""
-        lost = winner[:, WARP] != step.entries[:, WARP]
-        if not lost.any():
-            return
-        at, entries = step.at[lost], step.entries[lost]
-        first = table.touched(at)
-        free = np.ones(len(at), np.bool_) if first is None else first[:, WARP] == NOBODY
-        beside = ~free
-        if free.any():
-            table.put(at[free], entries[free])
-            beside[free] = lanes_differ(table.get(at[free]), entries[free])
-        more.add(at[beside], entries[beside])

@@ -1,0 +1,122 @@
+"""Work of warps that no wait has covered, in the order in which it was issued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.observer import Masks, Offsets
+
+_NONE: Final = -1  # the group of a lane that has not issued a piece of work
+
+
+class Outstanding:
+    """Pieces of work, each with its column, its clock, the groups of the lanes that issued it, and the last group."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._columns: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._clocks: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._groups: NDArray[np.int64] = np.zeros((0, WARP), np.int64)
+        self._last: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def add(
+        self,
+        columns: NDArray[np.int64],
+        clocks: NDArray[np.int32],
+        pieces: NDArray[np.int64],
+        lanes: Offsets,
+        groups: NDArray[np.int64],
+    ) -> None:
+        """Add pieces; `lanes[i]` has issued a part of number `pieces[i]`, in group `groups[i]`."""
+        fresh = np.full((len(columns), WARP), _NONE)
+        fresh[pieces, lanes] = groups
+        self._columns = np.concatenate([self._columns, columns])
+        self._clocks = np.concatenate([self._clocks, clocks])
+        self._groups = np.concatenate([self._groups, fresh])
+        self._last = np.concatenate([self._last, fresh.max(axis=1)])
+
+    def judged(self, columns: Offsets, below: NDArray[np.int64]) -> Waited:
+        """Return what there is of different columns, for a wait of each: groups `below` those are over, by lane."""
+        places = np.full(int(max(self._columns.max(initial=0), columns.max(initial=0))) + 1, -1)
+        places[columns] = np.arange(len(columns))
+        where = places[self._columns]
+        pieces = np.flatnonzero(where >= 0)
+        where, last = where[pieces], self._last[pieces]
+        over = last < below.min(axis=1)[where]
+        unclear = np.flatnonzero(~over & (last < below.max(axis=1)[where]))
+        over[unclear] = (self._groups[pieces[unclear]] < below[where[unclear]]).all(axis=1)
+        return Waited(self, pieces, where, over)
+
+    def clocks(self, pieces: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the clocks of pieces."""
+        return self._clocks[pieces]
+
+    def lanes(self, pieces: NDArray[np.int64]) -> Masks:
+        """Return which lanes have issued pieces."""
+        issued: Masks = self._groups[pieces] >= 0
+        return issued
+
+    def drop(self, pieces: NDArray[np.int64] | NDArray[np.bool_]) -> None:
+        """Forget pieces."""
+        stays = np.ones(len(self._columns), np.bool_)
+        stays[pieces] = False
+        self._columns, self._clocks = self._columns[stays], self._clocks[stays]
+        self._groups, self._last = self._groups[stays], self._last[stays]
+
+    def drop_known(self, first: int, known: NDArray[np.int32]) -> None:
+        """Forget what is known of all columns from `first` on."""
+        self.drop(self._clocks <= known[self._columns - first])
+
+    def of(self, column: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield the clock and the lanes of each piece of a column."""
+        for piece in np.flatnonzero(self._columns == column):
+            yield int(self._clocks[piece]), np.flatnonzero(self._groups[piece] >= 0)
+
+
+class Waited:
+    """What waits find: `pieces`, of the wait of number `where[i]`, and which of them are over."""
+
+    def __init__(
+        self, work: Outstanding, pieces: NDArray[np.int64], where: NDArray[np.int64], over: NDArray[np.bool_]
+    ) -> None:
+        """Keep it."""
+        self._work, self._pieces, self._where, self._over = work, pieces, where, over
+
+    def clocks(self, now: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return up to which clock work is over for each wait, where `now` are the last ones."""
+        clocks, left = now.copy(), np.flatnonzero(~self._over)[::-1]
+        clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1  # the first, which comes last, counts
+        return clocks
+
+    def any(self, waits: int) -> NDArray[np.bool_]:
+        """Tell for each wait whether there was anything outstanding."""
+        found = np.zeros(waits, np.bool_)
+        found[self._where] = True
+        return found
+
+    def issuers(self, masks: Masks) -> Masks:
+        """Return which lanes have issued what is over, for each wait; where nothing is, its mask."""
+        ended = np.flatnonzero(self._over)
+        issuers, lanes = masks.copy(), self._work.lanes(self._pieces[ended])
+        where = self._where[ended]
+        issuers[where] = False
+        if lanes.all():
+            issuers[where] = True
+        elif len(ended):
+            order = where.argsort(kind="stable")
+            first = np.flatnonzero(np.diff(where[order], prepend=-1))
+            issuers[where[order[first]]] = np.logical_or.reduceat(lanes[order], first)
+        return issuers
+
+    def drop(self) -> None:
+        """Forget what is over."""
+        self._work.drop(self._pieces[self._over])
