@@ -234,7 +234,7 @@ PLANTED = (
         ("drop a group wait", "wait", "register-before-wait", "store multiply"),
         ("wait for one group less", "wait", "early-reuse", "write-left multiply"),
         ("drop a barrier", "read-by-all", "early-reuse", "write-left multiply"),
-        ("drop a move", "clear", "uninitialised-register", "multiply"),
+        ("drop a move", "clear", "uninitialised-register", "store multiply"),
     ),
     *planted(
         "warpgroup_pipeline",
@@ -242,7 +242,7 @@ PLANTED = (
         ("shift a descriptor", "multiply", "matrix-descriptor", "multiply"),
         ("swizzle otherwise", "multiply", "matrix-descriptor", "multiply", 1),
         ("wait for one group less", "wait", "early-reuse", "copy-left multiply"),
-        ("drop a wait", "wait-full", "uninitialised-memory", "multiply"),
+        ("drop a wait", "wait-full", "uninitialised-memory", "store multiply"),
         ("drop a group wait", "wait-last", "register-before-wait", "store multiply-last"),
         ("drop an arrival", "free", "deadlock", "wait-empty"),
     ),

@@ -280,7 +280,8 @@ def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words:
     first = int(words[bits[0] != 0][0]) * WORD
     rows = _rows(turn)
     each = [_spread(turn, rows, unknown[:, number]) for number in range(unknown.shape[1])]
-    turn.leave_undefined(carried, each, turn.origin(SPACE, first))
+    where = turn.memory(SPACE).describe_offset(first)
+    turn.leave_undefined(carried, each, turn.origin(SPACE, first, f"tensor memory at {where}"))
 
 
 def compile_store(operands: Operands) -> Action:

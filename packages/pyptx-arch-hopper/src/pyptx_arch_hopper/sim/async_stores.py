@@ -12,7 +12,7 @@ from pyptx_sim.extension import MBARRIER_BYTES, WARP, Step, Touch
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import AccessKind, Action, Operands, Turn
+    from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Origin, Turn
 
 _SIGNALS = "mbarrier::complete_tx::bytes"
 
@@ -37,8 +37,6 @@ def compile_async_store(operands: Operands) -> Action:
         if counted is None:
             return
         for some, targets in counted.in_shared(place, size, kind, what="the destination"):
-            if update is not None:
-                some.need("shared", targets, size)
             warps, lanes = some.threads
             stores = RemoteStores(
                 wave=turn.wave,
@@ -51,10 +49,21 @@ def compile_async_store(operands: Operands) -> Action:
                 barriers=barriers[some.places],
                 values=np.stack([some.each(read) for read in readers], axis=1),
                 update=update,
+                origin=None if update is None else _origin(some, targets, size),
             )
             some.issue(stores, [_touch(stores, size)])
 
     return operands.action(store)
+
+
+def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
+    """Return where undefined bits of what is updated come from; None if there are none."""
+    memory = turn.memory("shared")
+    known = memory.arena.written(targets, size)
+    if known is None or known.all():
+        return None
+    first = int(targets[~known][0])
+    return turn.origin("shared", first, f"shared memory at {memory.describe_offset(first)}, updated by red.async")
 
 
 def _touch(stores: RemoteStores, size: int) -> Touch:

@@ -12,20 +12,22 @@ from pyptx_sim.extension import AsyncItem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_sim.extension import Array, IntArray, Update
+    from pyptx_sim.extension import Array, IntArray, Origin, Update
 
 
 @dataclass(slots=True, kw_only=True)
 class RemoteStores(AsyncItem):
     """What one instruction has issued for some threads: `values` are the elements of each thread's vector.
 
-    `update` None stores them, anything else combines the one element with what is there.
+    `update` None stores them, anything else combines the one element with what is there, of which undefined bits come
+    from `origin`.
     """
 
     targets: IntArray
     barriers: IntArray
     values: Array
     update: Update | None
+    origin: Origin | None
 
     def signals(self) -> Iterable[int]:
         """Return the mbarriers."""
@@ -39,6 +41,6 @@ class RemoteStores(AsyncItem):
             arena.scatter(self.targets, list(self.values.T))
             arena.mark(self.targets, size)
         else:
-            arena.update(self.targets // size, self.update, self.values[:, 0])
+            arena.update(self.targets // size, self.update, self.values[:, 0], self.origin)
         for barrier in self.barriers.tolist():
             self.count_bytes(barrier, size)

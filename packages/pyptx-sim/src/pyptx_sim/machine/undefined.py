@@ -39,7 +39,7 @@ class Undefined:
 def shadow_dtype(width: int) -> DType:
     """Return the dtype of the undefined bits of a register of `width` bytes, 0 for a predicate.
 
-    Those of 128 bits are defined or undefined as a whole.
+    Of those of 128 bits, each bit stands for two (`machine.memory.paired_bits`).
     """
     return bits_dtype(min(width, 8)) if width else np.dtype(np.bool_)
 

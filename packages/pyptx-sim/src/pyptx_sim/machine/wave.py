@@ -20,7 +20,7 @@ from pyptx_sim.program.unassigned import unassigned_registers
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterable
 
     from pyptx_sim.extension import GroupKind, Severity, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
@@ -145,12 +145,10 @@ class Wave:
             log = self.machine.log
             log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
 
-    def note_deferred(self, registers: Mapping[int, str], lanes: Lanes, *, reads: bool) -> None:
-        """Note that active lanes write registers, names by slots, later; `reads`: report those that lack a value."""
-        for slot, name in registers.items():
+    def note_deferred(self, registers: Iterable[int], lanes: Lanes) -> None:
+        """Note that active lanes write registers, by their slots, later."""
+        for slot in registers:
             if slot in self.undefined:
-                if reads:
-                    self.undefined.used(slot, name, lanes)
                 self.undefined.define(slot, lanes)
             if self.registers[slot] is None:
                 self.registers[slot] = _BLANK

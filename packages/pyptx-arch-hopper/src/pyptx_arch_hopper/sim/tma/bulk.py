@@ -12,12 +12,26 @@ from pyptx_sim.extension import AsyncItem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pyptx_sim.extension import Arena, Array, IntArray, Mask, Update
+    from numpy.typing import NDArray
+
+    from pyptx_sim.extension import Arena, Array, IntArray, Mask, Origin, Update
     from pyptx_sim.types import DType
 
 _SIX = 6  # bits of an element that a store packs
 
 Convert: TypeAlias = "Callable[[Array], Array]"
+Octets: TypeAlias = "NDArray[np.uint8]"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The undefined bits of what a copy moves, `[elements, bytes of one]`, None without any; and where such come from.
+
+    Bits of the destination that a reduction leaves undefined are said to come from there, too.
+    """
+
+    bits: Octets | None
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +63,18 @@ class Elements:
         values[known] = found
         return values
 
-    def store(self, values: Array, update: Update | None) -> None:
+    def store(self, values: Array, update: Update | None, unknown: Unknown | None) -> None:
         """Set the values, or combine them with what is there."""
         if update is None:
             self.arena.put(self.index, values)
         else:
-            self.arena.update(self.index, update, values)
+            self.arena.update(self.index, update, values, None if unknown is None else unknown.origin)
+        if unknown is not None and unknown.bits is not None:
+            self.arena.leave_elements(self.index, unknown.bits, unknown.origin)
 
-    def unwritten(self) -> IntArray:
-        """Return the offsets of elements of which nothing has written all bytes."""
-        blank = self.arena.blank(self.index, self.dtype)
-        return np.zeros(0, np.int64) if blank is None else self.offsets[blank]
+    def undefined(self) -> Octets | None:
+        """Return the bits that nothing has defined, `[elements, bytes of one]`; None if there are none."""
+        return self.arena.undefined_elements(self.index, self.dtype)
 
     def chosen(self, which: Mask) -> Elements:
         """Return some of the elements."""
@@ -71,7 +86,8 @@ class Transfer:
     """What a copy moves: `source` to each of `targets`.
 
     `known`: elements of the source that exist. `fills`: `fill` stands for the others; they are not copied otherwise.
-    `update` combines with what is there, `convert` changes values on their way.
+    `update` combines with what is there, `convert` changes values on their way. `origin` is where undefined bits come
+    from, if there are any.
     """
 
     source: Elements
@@ -82,26 +98,39 @@ class Transfer:
     update: Update | None = None
     convert: Convert | None = None
     values: Array | None = None
-
-    @property
-    def needed(self) -> Elements:
-        """What of the source has to have been written."""
-        return self.source if self.known is None else self.source.chosen(self.known)
+    origin: Origin | None = None
+    unknown: Unknown | None = None
 
     def read(self) -> Array:
         """Read the source, unless that has happened."""
         if self.values is None:
             self.values = self.source.load(self.known if self.fills else None, self.fill, self.convert)
+            if self.origin is not None:
+                self.unknown = Unknown(self._undefined(), self.origin)
         return self.values
+
+    def _undefined(self) -> Octets | None:
+        """Return the undefined bits of what is read: of what is computed with, whole elements."""
+        bits = self.source.undefined()
+        if bits is None:
+            return None
+        if self.update is not None or self.convert is not None:
+            bits = np.where(bits.any(axis=1, keepdims=True), np.uint8(0xFF), np.uint8(0)).repeat(bits.shape[1], axis=1)
+        if self.known is not None:
+            bits = np.where(self.known[:, None], bits, np.uint8(0))
+        return bits
 
     def write(self) -> None:
         """Write to the targets."""
         values, known = self.read(), self.known
         for target in self.targets:
             if known is None or self.fills:
-                target.store(values, self.update)
+                target.store(values, self.update, self.unknown)
             else:
-                target.chosen(known).store(values[known], self.update)
+                unknown = self.unknown
+                if unknown is not None and unknown.bits is not None:
+                    unknown = Unknown(unknown.bits[known], unknown.origin)
+                target.chosen(known).store(values[known], self.update, unknown)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,11 +139,6 @@ class Narrowing(Transfer):
 
     `known` tells of those of the target.
     """
-
-    @property
-    def needed(self) -> Elements:
-        """What of the source has to have been written."""
-        return self.source
 
     def read(self) -> Array:
         """Read the source and pack it, unless that has happened."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_arch_hopper.sim.tma.bulk import BulkCopy
+from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Narrowing
 from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.telling import touches
 from pyptx_sim.extension import ASYNC
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-    from pyptx_sim.extension import Operands, Reader, Touch, Turn
+    from pyptx_sim.extension import Operands, Origin, Reader, Touch, Turn
 
 _PAIR = 2  # blocks of a cluster whose ranks differ in the last bit
 
@@ -58,7 +58,10 @@ def prepare(
     if not transfer.targets:
         return None
     if turn.checked:
-        _check_written(turn, transfer.needed)
+        if isinstance(transfer, Narrowing):
+            _check_written(turn, transfer.source)
+        else:
+            transfer.origin = _judge_undefined(turn, transfer)
         _check_barrier(turn, transfer.targets[0], barriers, paired=paired)
     warps, lanes = turn.threads
     copy = BulkCopy(
@@ -106,10 +109,34 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
     )
 
 
+def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
+    """Return where undefined bits come from that a copy moves, or adds to; report those that the host sees."""
+    known, origin = transfer.known, None
+    sides = (
+        {"read": transfer.source}
+        if transfer.update is None
+        else {"read": transfer.source, "added to": transfer.targets[0]}
+    )
+    for done, every in sides.items():
+        side, into = (each if known is None else each.chosen(known) for each in (every, transfer.targets[0]))
+        bits = side.undefined()
+        if bits is None:
+            continue
+        missing = bits.any(axis=1)
+        seen = missing & turn.host_sees(into.space, into.offsets)
+        first = int(side.offsets[int((seen if seen.any() else missing).argmax())])
+        where = turn.memory(side.space).describe_offset(first)
+        place = f"{side.space} memory at {where}, {done} by a bulk copy of {_name(turn)}"
+        if seen.any():
+            turn.undefined(side.space, first, place, int(np.count_nonzero(seen)))
+        origin = turn.origin(side.space, first, place)
+    return origin
+
+
 def _check_written(turn: Turn, source: Elements) -> None:
+    """Report bytes that nothing has written and elements are taken apart of."""
     missing = source.unwritten()
-    if not len(missing):
-        return
-    where = turn.memory(source.space).describe_offset(int(missing[0]))
-    message = f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}"
-    turn.undefined(source.space, int(missing[0]), message, len(missing))
+    if len(missing):
+        where = turn.memory(source.space).describe_offset(int(missing[0]))
+        message = f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}"
+        turn.undefined(source.space, int(missing[0]), message, len(missing))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx_dsl.instructions.matrix_descriptors import FIELD_BITS, UNIT_BYTES
-from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, offsets, places
+from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +44,11 @@ def located(bits: Bits, blocks: IntArray) -> list[Located]:
     return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
-def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups, IntArray], Bits | None]:
+def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups], Bits | None]:
     """Return what reads the descriptor of each warpgroup; it returns None if a matrix cannot lie there."""
     source = operands.source(name, "u64")
 
-    def read(turn: Turn, warpgroups: Warpgroups, blocks: IntArray) -> Bits | None:
+    def read(turn: Turn, warpgroups: Warpgroups) -> Bits | None:
         values = turn.read(source)
         if turn.checked:
             _check_uniform(turn, warpgroups, values)
@@ -56,8 +56,6 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Wa
         for each in dict.fromkeys(bits.tolist()):
             if not _is_sound(turn, read_descriptor(each), extent):
                 return None
-        if turn.checked:
-            _check_written(turn, located(bits, blocks), extent)
         return bits
 
     return read
@@ -109,14 +107,3 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
         )
         return "matrix-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
     return None
-
-
-def _check_written(turn: Turn, matrices: list[Located], extent: Extent) -> None:
-    memory = turn.wave.shared
-    where = offsets(matrices, extent)
-    written = memory.arena.written(where, CHUNK)
-    if written is None or written.all():
-        return
-    missing = where[~written]
-    first = int(missing[0])
-    turn.undefined("shared", first, f"a product reads shared memory at {memory.describe_offset(first)}", len(missing))

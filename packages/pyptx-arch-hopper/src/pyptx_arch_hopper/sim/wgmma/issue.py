@@ -13,6 +13,7 @@ from pyptx_arch_hopper.sim.wgmma.descriptors import located, reading
 from pyptx_arch_hopper.sim.wgmma.numerics import selection, sum_of, width_of
 from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
+from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
 from pyptx_sim.extension import ASYNC, Claims, Touch
 from pyptx_sim.extension.shared_matrices import Extent, offsets
 from pyptx_sim.numerics.elements import unpacking
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Reader, Turn, Warpgroups
+    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Reader, Turn, Warpgroups
 
 _ROWS = 64
 _PIECE = 16  # bytes: swizzles move nothing smaller
@@ -31,23 +32,22 @@ _PIECE = 16  # bytes: swizzles move nothing smaller
 def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
     """Issue the products of the warpgroups that execute the instruction."""
     plan = _plan(operands, product)
-    a_registers, metadata = _registers(operands, "a"), _registers(operands, "meta")
+    # Bits of a that are undefined spoil sums, and are no fault yet; metadata says where elements go.
+    a_registers, metadata = _registers(operands.unchecked(), "a"), _registers(operands, "meta")
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
     scale = operands.source("scale_d", "pred")
-    order = _ordering(operands, product) if operands.checked else None
+    judge = _judging(operands, plan) if operands.checked else None
 
     def issue(turn: Turn) -> None:
         warpgroups = turn.warpgroups()
         blocks = warpgroups.ctas * turn.wave.shared.stride
         adds = warpgroups.lead(turn.read(scale))
-        a = None if read_a is None else read_a(turn, warpgroups, blocks)
-        b = read_b(turn, warpgroups, blocks)
+        a = None if read_a is None else read_a(turn, warpgroups)
+        b = read_b(turn, warpgroups)
         if b is None or (read_a is not None and a is None):
             return
         numbers = turn.join(WGMMA)
-        if order is not None:
-            order(turn, warpgroups, numbers, adds)
         products = Products(
             wave=turn.wave,
             pc=turn.pc,
@@ -64,6 +64,8 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
             metadata=tuple(warpgroups.threads(turn.read(each)) for each in metadata),
             adds=adds,
         )
+        if judge is not None:
+            judge(turn, warpgroups, products)
         turn.issue(products, _touches(products) if turn.observed else (), proxy=ASYNC)
 
     return operands.action(issue)
@@ -73,6 +75,19 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
     """Return readers of the registers of an operand; none where the instruction lacks it."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
+
+
+def _judging(operands: Operands, plan: Plan) -> Callable[[Turn, Warpgroups, Products], None]:
+    """Return what judges products when they are issued, and notes which of their sums will be undefined."""
+    order, undefined = _ordering(operands, plan.product), UndefinedSums(operands, plan)
+
+    def judge(turn: Turn, warpgroups: Warpgroups, products: Products) -> None:
+        unknown = undefined.found(turn, warpgroups, products)
+        order(turn, warpgroups, products.numbers)
+        if unknown is not None:
+            undefined.leave(turn, warpgroups, *unknown)
+
+    return judge
 
 
 def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:
@@ -106,18 +121,18 @@ def _touches(products: Products) -> Iterator[Touch]:
 # --- the order of registers ---------------------------------------------------------------------
 
 
-def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, Warpgroups, IntArray, Array], None]:
+def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, Warpgroups, IntArray], None]:
     """Return what judges a product's registers when it is issued."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
     order_of = operands.judge(CLAIMS)
     shape = product.columns << 16 | product.depth
 
-    def order(turn: Turn, warpgroups: Warpgroups, numbers: IntArray, adds: Array) -> None:
+    def order(turn: Turn, warpgroups: Warpgroups, numbers: IntArray) -> None:
         known, warps = turn.part(order_of), warpgroups.warps
         known.issue(turn, (slots, factors), warps.reshape(-1), np.repeat(numbers, warps.shape[1]), shape)
         if known.first_use(slots, warps):
-            turn.will_write(written, reads=bool(adds.all()))
+            turn.will_write(written)
 
     return order
 

@@ -284,6 +284,10 @@ class Operands(BoundInstruction):
         register = self.register(operand)
         return None if register is None else Carried(register, ptx_type, self.pc)
 
+    def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
+        """Return what a turn finds the undefined bits of an operand's registers by (`Turn.undefined_in`)."""
+        return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
+
     def unchecked(self) -> Operands:
         """Return the same operands, whose readers do not care whether what they read is defined."""
         return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)

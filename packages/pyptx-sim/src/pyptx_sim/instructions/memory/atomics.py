@@ -8,9 +8,11 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.undefined import leave_loaded
 from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.memory.access import Access, fault
 from pyptx_sim.machine.memory.atomics import FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
+from pyptx_sim.machine.undefined import shadow_dtype
 from pyptx_sim.observer import Order
 from pyptx_sim.types import B128, dtype_of
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
@@ -48,6 +51,7 @@ def compile_atomic(operands: Operands) -> Action:
     readers = [operands.read(part, ptx_type) for part in operands.elements(operands.named("b"))]
     compared = None if second is None else operands.read(second, ptx_type)
     writers = [operands.write(out, ptx_type) for out in outs]
+    carried = [operands.carried(out, ptx_type) for out in outs]
     dtype, count = dtype_of(ptx_type), len(readers)
     access = Access("atomic", dtype.itemsize * count, strong=True, order=_order(operands))
     find = target(operands, operands.named("a"), operands.space)
@@ -59,9 +63,11 @@ def compile_atomic(operands: Operands) -> Action:
             if update is None:
                 _report_place(wave, part, memory, addresses)
                 continue
-            old = run(wave, part, memory, addresses, update)
+            old, unknown = run(wave, part, memory, addresses, update)
             for write, value in zip(writers, old, strict=False):
                 write(wave, part, value)
+            if unknown is not None and carried:
+                leave_loaded(wave, part, carried, *unknown)
 
     return step
 
@@ -105,27 +111,54 @@ class _Atomic:
         self._access = access
         self._polls = polls
 
-    def __call__(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update) -> list[Array]:
-        """Return the old values, one array for each register."""
+    def __call__(
+        self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update
+    ) -> tuple[list[Array], tuple[list[Array], Origin] | None]:
+        """Return the old values, one array for each register, and their undefined bits with the origin of these."""
         everywhere = np.broadcast_to(addresses, (lanes.height, 32))
         places = self._access.places(wave, lanes, memory, everywhere)
         if places is None:
-            return [np.zeros((1, 1), self._dtype)] * len(self._readers)
+            return [np.zeros((1, 1), self._dtype)] * len(self._readers), None
+        origin = None
         if wave.machine.checked:
-            self._access.before(wave, lanes, memory, places)
+            self._access.tell(wave, lanes, memory, places)
+            origin = self._origin(wave, lanes, memory, places)
         first = self._flat(wave, lanes, places, self._readers)
         second = self._flat(wave, lanes, places, [self._second]) if self._second is not None else first
         shape = places.offsets.shape
         parts = len(self._readers) * (self._dtype.itemsize // self._element.itemsize)
         size = self._element.itemsize
         offsets = (places.offsets.reshape(-1, 1) + np.arange(0, parts * size, size)).reshape(-1)
-        old = self._apply(wave, memory, offsets // size, (first, second), update)
-        memory.arena.mark(places.offsets, self._access.size)
-        registers = old.reshape(-1, parts).view(self._dtype)
-        return [
-            places.spread(np.ascontiguousarray(registers[:, part]).reshape(shape), lanes.height)
-            for part in range(len(self._readers))
-        ]
+        index = offsets // size
+        old = self._apply(wave, memory, index, (first, second), update)
+
+        def registers(elements: Array, dtype: DType) -> list[Array]:
+            columns = elements.reshape(len(places.offsets.reshape(-1)), -1).view(dtype).T
+            return [places.spread(np.ascontiguousarray(each).reshape(shape), lanes.height) for each in columns]
+
+        values = registers(old, self._dtype)
+        if origin is None:
+            return values, None
+        bits = memory.arena.keep(index, update, first, second, origin)
+        self._show(wave, lanes, memory, places)
+        return values, None if bits is None else (registers(bits, shadow_dtype(self._dtype.itemsize)), origin)
+
+    def _origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Origin | None:
+        """Return where undefined bits at the places come from; None if there are none."""
+        known = memory.arena.written(places.offsets, self._access.size)
+        if known is None or known.all():
+            return None
+        return self._access.origin(wave, lanes, memory, places, ~known)
+
+    def _show(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+        """Report what is still undefined where the host sees it, once."""
+        known = memory.arena.written(places.offsets, self._access.size)
+        if memory.space != "global" or known is None or known.all():
+            return
+        shown = ~known & wave.machine.memories["global"].buffers.shown(places.offsets)
+        if shown.any():
+            self._access.report_undefined(wave, lanes, memory, places, shown)
+            memory.arena.mark(places.offsets[shown], self._access.size)
 
     def _flat(self, wave: Wave, lanes: Lanes, places: Places, readers: list[Reader]) -> Array:
         """Return the sources as elements, those of one lane side by side."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import fragment_of
+from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.undefined import leave_bits, leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.access import Places
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
@@ -47,6 +50,12 @@ class Storage:
     def per_register(self) -> int:
         """How many pieces make up a register."""
         return self.fragment.width // (8 * self.size)
+
+    def piece(self, register: Array, number: int, height: int) -> Array:
+        """Return a piece of what a register holds, `[height, 32]`."""
+        word = np.ascontiguousarray(np.broadcast_to(register, (height, WARP)))
+        pieces: Array = word.view(np.dtype(f"<u{self.size}")).reshape(height, WARP, -1)
+        return pieces[..., number]
 
 
 def _storage(operands: Operands) -> Storage:
@@ -99,6 +108,7 @@ def compile_load(operands: Operands) -> Action:
         operands.fail(f"{len(writers)} registers, where {storage.fragment.registers} are due")
     find = target(operands, operands.named("a"), operands.space)
     strides = _strides(operands, storage)
+    carried = [operands.carried(element, kind) for element in operands.elements(operands.named("r"))]
     access = Access("read", storage.size)
     count = storage.per_register
     piece_type = np.dtype(f"<u{storage.size}")
@@ -106,20 +116,25 @@ def compile_load(operands: Operands) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         words = np.zeros((len(writers), lanes.height, WARP, count), piece_type)
+        bits, origin = np.zeros_like(words) if wave.machine.checked else None, None
         for memory, part, addresses in find(wave, lanes):
             for number, offset in enumerate(_offsets(storage, strides(wave, part))):
-                value = _piece(wave, part, memory, addresses + offset)
-                words[number // count, ..., number % count] |= value
+                at = number // count, ..., number % count
+                places = access.places(wave, part, memory, addresses + offset)
+                if places is None:
+                    continue
+                words[at] |= places.spread(memory.arena.gather(places.offsets, piece_type, 1)[0], part.height)
+                if bits is None:
+                    continue
+                access.tell(wave, part, memory, places)
+                unknown = loaded(access, wave, part, memory, places, piece_type)
+                if unknown is not None:
+                    origin = origin or unknown[1]
+                    bits[at] |= places.spread(unknown[0][0], part.height)
         for write, word in zip(writers, words, strict=True):
             write(wave, lanes, word.view(register_type)[..., 0])
-
-    def _piece(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Array:
-        places = access.places(wave, lanes, memory, addresses)
-        if places is None:
-            return np.zeros((1, 1), piece_type)
-        if wave.machine.checked:
-            access.before(wave, lanes, memory, places)
-        return places.spread(memory.arena.gather(places.offsets, piece_type, 1)[0], lanes.height)
+        if bits is not None and origin is not None:
+            leave_loaded(wave, lanes, carried, [each.view(register_type)[..., 0] for each in bits], origin)
 
     return step
 
@@ -128,36 +143,42 @@ def compile_store(operands: Operands) -> Action:
     """Store fragments to a matrix."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
-    readers = [operands.read(element, kind) for element in operands.elements(operands.named("r"))]
+    given, elements = operands.unchecked(), operands.elements(operands.named("r"))
+    readers = [given.read(element, kind) for element in elements]
+    carried = [operands.carried(element, kind) for element in elements]
     if len(readers) != storage.fragment.registers:
         operands.fail(f"{len(readers)} registers, where {storage.fragment.registers} are due")
     find = target(operands, operands.named("a"), operands.space)
     strides = _strides(operands, storage)
     access = Access("write", storage.size)
     count = storage.per_register
-    piece_type = np.dtype(f"<u{storage.size}")
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        shape = (lanes.height, WARP)
         for memory, part, addresses in find(wave, lanes):
             for number, offset in enumerate(_offsets(storage, strides(wave, part))):
-                word = np.ascontiguousarray(np.broadcast_to(readers[number // count](wave, part), shape))
-                piece = word.view(piece_type).reshape(*shape, count)[..., number % count]
-                _write(wave, part, memory, addresses + offset, piece)
-
-    def _write(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, piece: Array) -> None:
-        places = access.places(wave, lanes, memory, addresses)
-        if places is None:
-            return
-        offsets, values = places.offsets, [places.pick(piece)]
-        if wave.machine.checked:
-            access.before(wave, lanes, memory, places, values)
-        if places.positions is None:
-            offsets = np.broadcast_to(offsets, piece.shape)
-        if wave.watching and memory.arena.holds(offsets, values):
-            return
-        memory.arena.scatter(offsets, values)
-        memory.arena.mark(offsets, storage.size)
-        wave.version += 1
+                places = access.places(wave, part, memory, addresses + offset)
+                if places is None:
+                    continue
+                register, piece = divmod(number, count)
+                value = storage.piece(readers[register](wave, part), piece, part.height)
+                _write(access, wave, part, memory, places, value)
+                unknown = undefined_in(wave, part, [carried[register]]) if wave.undefined else None
+                if unknown is not None:
+                    (bits,), origin = unknown
+                    left = None if bits is None else storage.piece(bits, piece, part.height)
+                    leave_bits(access, wave, part, memory, places, [carried[register]], [left], origin)
 
     return step
+
+
+def _write(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, piece: Array) -> None:
+    offsets, values = places.offsets, [places.pick(piece)]
+    if wave.machine.checked:
+        access.before(wave, lanes, memory, places, values)
+    if places.positions is None:
+        offsets = np.broadcast_to(offsets, piece.shape)
+    if wave.watching and memory.arena.holds(offsets, values):
+        return
+    memory.arena.scatter(offsets, values)
+    memory.arena.mark(offsets, access.size)
+    wave.version += 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pyptx_ir.syntax.operands import Symbol
 from pyptx_sim.instructions.compiling.carrying import carrying, unchanged
 from pyptx_sim.instructions.memory.addresses import read_address
+from pyptx_sim.machine.memory.paired_bits import apart, paired
 from pyptx_sim.program.scopes import FunctionBinding, LabelBinding
 from pyptx_sim.types import B128, DType
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask, Spread
+
+
+_NONE: Final = np.zeros((1, 1), np.uint64)
+_WORD: Final = np.uint64(32)
 
 
 def compile_move(operands: Operands) -> Action:
@@ -61,8 +66,9 @@ def _put_together(part: str, whole: str) -> Spread:
 
     def spread(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
         if whole == "b128":
-            found = [each != 0 for each in bits if each is not None]
-            return [np.where(np.logical_or.reduce(found), ~dtype.type(0), dtype.type(0))]
+            words = [_NONE if each is None else each.astype(dtype) for each in bits]
+            low, high = words if shift == 64 else (words[0] | words[1] << _WORD, words[2] | words[3] << _WORD)
+            return [paired(low, high)]
         total = np.zeros((1, 1), dtype)
         for position, each in enumerate(bits):
             if each is not None:
@@ -79,7 +85,8 @@ def _parted(part: str, count: int) -> Spread:
         (each,) = bits
         assert each is not None  # noqa: S101 - the only source
         if shift * count == 128:
-            return [np.where(each != 0, ~narrow.type(0), narrow.type(0))] * count
+            halves = apart(each)
+            return [(halves[bit // 64] >> np.uint64(bit % 64)).astype(narrow) for bit in range(0, 128, shift)]
         return [(each >> each.dtype.type(position * shift)).astype(narrow) for position in range(count)]
 
     return spread

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
     from pyptx_sim.types import DType
 
-__all__ = ["leave_loaded", "leave_stored", "loaded"]
+__all__ = ["leave_bits", "leave_loaded", "leave_stored", "loaded"]
 
 
 def loaded(
@@ -68,9 +68,23 @@ def leave_stored(
     The registers lie one behind the other at each place.
     """
     found = undefined_in(wave, lanes, registers)
-    if found is None:
+    if found is not None:
+        leave_bits(access, wave, lanes, memory, places, registers, *found)
+
+
+def leave_bits(
+    access: Access,
+    wave: Wave,
+    lanes: Lanes,
+    memory: Memory,
+    places: Places,
+    registers: Sequence[Carried | None],
+    bits: Sequence[Array | None],
+    origin: Origin,
+) -> None:
+    """Do as `leave_stored` with these undefined bits of what has been stored, of which the registers hold a part."""
+    if all(each is None for each in bits):
         return
-    bits, origin = found
     positions, columns = lanes.active
     offsets = places.offsets
     if places.positions is None or places.columns is None:

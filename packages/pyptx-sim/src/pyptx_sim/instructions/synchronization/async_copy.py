@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
@@ -85,9 +86,21 @@ class _Pieces:
             targets=threads.offsets,
             used=counts,
         )
+        if wave.machine.checked:
+            copies.origin = self._origin(wave, lanes, threads, copies)
         item_id = wave.engine.issue(copies)
         if wave.machine.observers.active:
             tell_copies(wave, copies, item_id)
+
+    def _origin(self, wave: Wave, lanes: Lanes, threads: Threads, copies: Copies) -> Origin | None:
+        """Return where undefined bits of what is copied come from; None if there are none."""
+        bits = copies.undefined()
+        if bits is None or not bits.any():
+            return None
+        places = Places(copies.sources, threads.positions, threads.columns)
+        return Access("read", self.size).origin(
+            wave, lanes, wave.memories["global"], places, np.asarray(bits.any(axis=1))
+        )
 
     def _sound(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, counts: IntArray | None) -> Mask:
         """Return which threads read soundly, each the first `counts` bytes of its source; none reads no byte at all."""
@@ -113,8 +126,6 @@ class _Pieces:
         found = None if some is None else threads_at(wave, some, memory, addresses, access)
         if some is None or found is None:
             return np.zeros(len(threads), np.bool_)
-        if wave.machine.checked:
-            access.check_initialised(wave, some, memory, Places(found.offsets, found.positions, found.columns))
         if len(found) == len(threads):
             return np.ones(len(threads), np.bool_)
         return np.isin(threads.positions * WARP + threads.columns, found.positions * WARP + found.columns)

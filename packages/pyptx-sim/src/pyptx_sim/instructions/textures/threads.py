@@ -103,6 +103,7 @@ class Threads:
         if self.wave.machine.checked:
             access.before(self.wave, self._lanes, memory, places)
         sources = np.broadcast_to(places.pick(self.spread(values)), places.offsets.shape).reshape(-1)
+        memory.arena.mark(places.offsets, access.size)
         memory.arena.update(places.offsets.reshape(-1) // access.size, how, np.ascontiguousarray(sources))
         self.wave.version += 1
 

@@ -131,12 +131,9 @@ class ActiveLanes:
         values: NDArray[Any] = self.read(source)[self._lanes.active]
         return values
 
-    def will_write(self, registers: Mapping[int, str], *, reads: bool = False) -> None:
-        """Note that work which is issued here writes registers, names by slots, as far as checks know of it.
-
-        `reads`: it reads them first, so that all active lanes need to have written them.
-        """
-        self.wave.note_deferred(registers, self._lanes, reads=reads)
+    def will_write(self, registers: Mapping[int, str]) -> None:
+        """Note that work which is issued here writes registers, names by slots, as far as checks know of it."""
+        self.wave.note_deferred(registers, self._lanes)
 
     def part(self, make: Callable[[Wave], T]) -> T:
         """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.undefined import leave_loaded
-from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers
+from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers, Masks
 from pyptx_sim.machine.lanes import pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
@@ -166,23 +166,27 @@ class Accesses(ActiveLanes):
 
     def undefined(self, space: Space | str, offset: int, message: str, count: int) -> None:
         """Report `count` reads of what matters and is undefined; `message` tells of the first one, at an offset."""
-        origin = self.memory(space).arena.origin(offset)
-        if origin is None:
-            message = f"{message}, which nothing has written"
-            origin = Origin("uninitialised-memory", "", self.pc, NOT_WRITTEN)
+        origin = self.origin(space, offset, message)
+        if origin.pc == self.pc:
+            self.wave.report(origin.rule, origin.what, self.pc, hint=origin.hint, count=count)
         else:
             message = f"{message}, which depends on {origin.what}"
-        other = None if origin.pc == self.pc else origin.pc
-        self.wave.report(origin.rule, message, self.pc, other_pc=other, hint=origin.hint, count=count)
+            self.wave.report(origin.rule, message, self.pc, other_pc=origin.pc, hint=origin.hint, count=count)
 
-    def origin(self, space: Space | str, offset: int) -> Origin:
-        """Return where the undefined bits at an offset come from: this reads them, if nothing has written there."""
-        memory = self.memory(space)
-        known = memory.arena.origin(offset)
-        if known is not None:
-            return known
-        what = f"{memory.space} memory at {memory.describe_offset(offset)}, which nothing has written"
-        return Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+    def origin(self, space: Space | str, offset: int, message: str) -> Origin:
+        """Return where the undefined bits at an offset come from; `message` tells of who reads them.
+
+        It is for work that carries them elsewhere, where they may decide something or not: `carry_undefined`,
+        `Arena.leave_elements`.
+        """
+        what = f"{message}, which nothing has written"
+        return self.memory(space).arena.origin(offset) or Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+
+    def host_sees(self, space: Space | str, offsets: Integers) -> Masks:
+        """Return for each offset whether the host sees what is left there."""
+        if space != "global":
+            return np.zeros(offsets.shape, np.bool_)
+        return self.wave.machine.memories["global"].buffers.shown(offsets)
 
     def leave_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
@@ -192,6 +196,16 @@ class Accesses(ActiveLanes):
         That is no fault until they decide something; then the rule of their `origin` is broken.
         """
         leave_loaded(self.wave, self._lanes, registers, bits, origin)
+
+    def carry_undefined(
+        self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
+    ) -> None:
+        """Note which bits of registers, `[rows, 32]` each, work that is issued here leaves undefined."""
+        for register, each in zip(registers, bits, strict=True):
+            if register is not None and each.any():
+                register.leave(self.wave, self._lanes, each, origin)
+            elif register is not None and register.register.slot in self.wave.undefined:
+                self.wave.undefined.define(register.register.slot, self._lanes)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
         """Return the undefined bits of registers in active lanes, and the origin of the first; None if there are none.

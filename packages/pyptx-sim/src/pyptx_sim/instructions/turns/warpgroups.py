@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx_sim.machine.lanes import WARP
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ __all__ = ["Warpgroups"]
 class Warpgroups:
     """The whole warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[len, 4]`, and its block."""
 
-    __slots__ = ("_positions", "ctas", "numbers", "warps")
+    __slots__ = ("_positions", "_rows", "ctas", "numbers", "warps")
 
     def __init__(self, turn: ActiveLanes) -> None:
         """Find those of the active lanes."""
@@ -25,6 +27,7 @@ class Warpgroups:
         self.numbers: Integers = np.unique(known.of[turn.warps])
         self.warps: Integers = known.warps[self.numbers]
         self.ctas: Integers = known.cta[self.numbers]
+        self._rows = len(rows)
         self._positions: Integers = np.searchsorted(rows, self.warps)
 
     def __len__(self) -> int:
@@ -39,3 +42,9 @@ class Warpgroups:
     def threads(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all threads of each, `[len, 128]`."""
         return values[self._positions.reshape(-1)].reshape(len(self), -1)
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of all threads of each, `[len, 128]`, as `[rows, 32]`, with zeros elsewhere."""
+        rows = np.zeros((self._rows, WARP), values.dtype)
+        rows[self._positions.reshape(-1)] = values.reshape(-1, WARP)
+        return rows

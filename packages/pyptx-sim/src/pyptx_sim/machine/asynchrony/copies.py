@@ -12,13 +12,17 @@ import numpy as np
 
 from pyptx_sim.extension import AsyncItem
 from pyptx_sim.machine.asynchrony.groups import Telling
+from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.operation import Mask
 
 
@@ -27,13 +31,23 @@ class Copies(AsyncItem):
     """The copies that one `cp.async` has issued for some threads, one entry for each.
 
     `size` bytes go from `sources` in the global arena to `targets` in the shared one; of them `used` are read, the
-    rest are zeros (None: all are read).
+    rest are zeros (None: all are read). `origin` is where undefined bits of the sources come from, if there are any.
     """
 
     size: int
     sources: IntArray
     targets: IntArray
     used: IntArray | None
+    origin: Origin | None = None
+
+    def undefined(self) -> NDArray[np.uint8] | None:
+        """Return the undefined bits of what is copied, `[threads, size]`; None if there are none."""
+        arena, used = self.wave.memories["global"].arena, self.used
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # others may lie anywhere
+        bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
+        if bits is None or used is None:
+            return bits
+        return np.where(np.arange(self.size) < used[:, None], bits, np.uint8(0))
 
     def move(self) -> None:
         """Copy."""
@@ -44,6 +58,9 @@ class Copies(AsyncItem):
         else:
             shared.copy_part(self.targets, global_, self.sources, self.size, self.used)
         shared.mark(self.targets, self.size)
+        bits = None if self.origin is None else self.undefined()
+        if bits is not None and self.origin is not None:
+            shared.leave_elements(self.targets // self.size, bits, self.origin)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -190,10 +190,14 @@ class Access:
             known = arena.written(places.offsets, self.size)
         else:
             known = arena.written_in(places.offsets, [byte for byte in range(self.size) if self.used >> byte & 1])
-        if known is None or known.all():
-            return
-        origin = self.origin(wave, lanes, memory, places, ~known)
-        missing = ~known if places.positions is not None else np.broadcast_to(~known, (lanes.height, WARP))
+        if known is not None and not known.all():
+            self.report_undefined(wave, lanes, memory, places, ~known)
+
+    def report_undefined(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> None:
+        """Report what is undefined, and matters, at some of the places."""
+        origin = self.origin(wave, lanes, memory, places, missing)
+        if places.positions is None:
+            missing = np.broadcast_to(missing, (lanes.height, WARP))
         other = None if origin.pc == wave.pc else origin.pc
         count = int(np.count_nonzero(missing))
         wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, hint=origin.hint, count=count)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.memory.atomics import apply
-from pyptx_sim.types import SIXTEEN
+from pyptx_sim.machine.memory.atomics import Update, all_defined, apply
+from pyptx_sim.machine.memory.paired_bits import apart, paired
+from pyptx_sim.types import SIXTEEN, bits_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
-_NO_BITS = np.uint64(0)
 
 
 class Arena:
@@ -55,6 +54,11 @@ class Arena:
     def defined(self) -> NDArray[np.uint8] | None:
         """The bits that something has defined; None if they are not tracked."""
         return None if self._shadow is None else self._shadow.data
+
+    @property
+    def shadow(self) -> Arena | None:
+        """An arena of the same size, of which the bits are set that are defined here; None if that is not tracked."""
+        return self._shadow
 
     def units(self, size: int) -> Array:
         """Return the bytes as units of a power of two of them, up to 16."""
@@ -114,23 +118,56 @@ class Arena:
         self.data.view(values.dtype)[index] = values
         self._mark_elements(index, values.dtype)
 
-    def update(self, index: IntArray, how: Update, values: Array) -> None:
-        """Combine elements, which `index` counts from the start, with values, one after the other."""
+    def update(self, index: IntArray, how: Update, values: Array, origin: Origin | None = None) -> None:
+        """Combine elements, which `index` counts from the start, with values, one after the other.
+
+        `origin` is where undefined bits come from that are left there.
+        """
         apply(self.data.view(values.dtype), index, how, values, values)
-        self._mark_elements(index, values.dtype)
+        self.keep(index, how, values, values, origin)
+
+    def keep(
+        self, index: IntArray, how: Update, values: Array, second: Array, origin: Origin | None = None
+    ) -> Array | None:
+        """Note which bits of elements that have just been updated are undefined, one update after the other.
+
+        Returns the undefined bits that each update found there (of 128 bits, those of `paired_bits`); None without any.
+        """
+        if self._shadow is None:
+            return None
+        kind = bits_dtype(values.dtype.itemsize)
+        words = self._shadow.data.view(kind)
+        if (words[index] == all_defined(kind)).all():
+            return None
+        found = apply(words, index, Update(how.keeps), values.view(kind), second.view(kind))
+        if origin is not None:
+            self._blame(index[words[index] != all_defined(kind)] * kind.itemsize, kind.itemsize, origin)
+        return paired(~found["lo"], ~found["hi"]) if kind.names else ~found
 
     def _mark_elements(self, index: IntArray, dtype: DType) -> None:
         if self._shadow is not None:
-            self._shadow.data.view(dtype)[index] = np.frombuffer(b"\xff" * dtype.itemsize, dtype)
+            self._shadow.data.view(dtype)[index] = all_defined(dtype)
 
-    def blank(self, index: IntArray, dtype: DType) -> NDArray[np.bool_] | None:
-        """Return which elements have bits that nothing has defined; None if there are none."""
+    def undefined_elements(self, index: IntArray, dtype: DType) -> NDArray[np.uint8] | None:
+        """Return the undefined bits of elements, `[len(index), bytes of one]`; None if there are none."""
         if self._shadow is None:
             return None
         known = self._shadow.data.view(dtype)[index].tobytes()
         if known.count(0xFF) == len(known):
             return None
-        return np.asarray((np.frombuffer(known, np.uint8).reshape(-1, dtype.itemsize) != 0xFF).any(axis=1))
+        return ~np.frombuffer(known, np.uint8).reshape(-1, dtype.itemsize)
+
+    def leave_elements(self, index: IntArray, bits: NDArray[np.uint8], origin: Origin) -> None:
+        """Note that these bits of elements just written are undefined beside those that are, and where they come from.
+
+        `bits` are as `undefined_elements` returns them.
+        """
+        if self._shadow is None:
+            return
+        dirty, size = bits.any(axis=1), bits.shape[1]
+        where = index[dirty] * size
+        self._shadow.data[where[:, None] + np.arange(size)] &= ~bits[dirty]
+        self._blame(where, size, origin)
 
     def bytes_at(self, start: int, size: int) -> bytes:
         """Return the bytes from an offset on."""
@@ -223,19 +260,26 @@ class Arena:
         known = self.written(offsets, dtype.itemsize * count)
         if known is None or self._shadow is None or known.all():
             return None
-        if dtype.itemsize > 8:  # a register of 128 bits is defined or undefined as a whole
-            return [np.where(known, _NO_BITS, ~_NO_BITS)]
+        if dtype.itemsize > 8:
+            halves = self._shadow.gather(offsets, np.dtype(np.uint64), 2 * count)
+            return [paired(~low, ~high) for low, high in zip(halves[::2], halves[1::2], strict=True)]
         bits = np.dtype(f"<u{dtype.itemsize}")
         return [~defined for defined in self._shadow.gather(offsets, bits, count)]
 
     def leave(self, offsets: IntArray, size: int, bits: list[Array], origin: Origin) -> None:
         """Note that of `size` bytes just written at each offset these bits are undefined, and where they come from.
 
-        Bits that do not fill the size stand for as many more of them.
+        Bits that fill half the size are those of registers of 128 bits (`paired_bits`).
         """
         if self._shadow is None:
             return
-        self._shadow.scatter(offsets, [~each for each in bits] * (size // (bits[0].dtype.itemsize * len(bits))))
+        if bits[0].dtype.itemsize * len(bits) < size:
+            bits = [half for each in bits for half in apart(each)]
+        self._shadow.scatter(offsets, [~each for each in bits])
+        self._blame(offsets, size, origin)
+
+    def _blame(self, offsets: IntArray, size: int, origin: Origin) -> None:
+        """Note where undefined bits within `size` bytes at each offset come from."""
         if self._origin_of is None:
             self._origin_of = np.zeros(len(self.data) // 4, np.int32)
         if origin not in self._origins:

@@ -6,7 +6,7 @@ Manual: "atom", "red".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from pyptx_sim.operation import Array
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.numerics.formats import Half
+    from pyptx_sim.types import DType
 
 # (old, operand, second operand) → new, all arrays of one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]
@@ -28,23 +29,41 @@ Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 _ROUNDS = 64
 
 
+def all_defined(kind: DType) -> Array:
+    """Return one element of which all bits are set."""
+    return np.frombuffer(b"\xff" * kind.itemsize, kind)
+
+
+def _keeps_whole(defined: Array, _: Array, __: Array) -> Array:
+    every = all_defined(defined.dtype)
+    return np.where(defined == every, every, np.zeros_like(every))
+
+
+def _keeps_below(defined: Array, _: Array, __: Array) -> Array:
+    """Return the bits below the lowest undefined one: carries go upwards."""
+    below: Array = defined & ~(defined + defined.dtype.type(1))
+    return below
+
+
 @dataclass(frozen=True, slots=True)
 class Update:
     """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one does a whole series.
 
-    `finish` makes of what `ufunc` returns what `combine` does.
+    `finish` makes of what `ufunc` returns what `combine` does. `keeps` returns which bits of the result are defined, of
+    those of the old value and of the operands, as unsigned integers.
     """
 
     combine: Combine
     ufunc: np.ufunc | None = None
     finish: Callable[[Array], Array] | None = None
+    keeps: Combine = field(default=_keeps_whole)
 
 
-def _from_ufunc(ufunc: np.ufunc) -> Update:
+def _from_ufunc(ufunc: np.ufunc, keeps: Combine = _keeps_whole) -> Update:
     def combine(old: Array, value: Array, _: Array) -> Array:
         return np.asarray(cast("Array", ufunc(old, value)))
 
-    return Update(combine, ufunc)
+    return Update(combine, ufunc, keeps=keeps)
 
 
 def _increment(old: Array, bound: Array, _: Array) -> Array:
@@ -73,15 +92,17 @@ def _add_flushing(old: Array, value: Array, _: Array) -> Array:
 
 
 UPDATES: dict[str, Update] = {
-    "add": _from_ufunc(np.add),
+    "add": _from_ufunc(np.add, _keeps_below),
     "min": _from_ufunc(np.minimum),
     "max": _from_ufunc(np.maximum),
-    "and": _from_ufunc(np.bitwise_and),
-    "or": _from_ufunc(np.bitwise_or),
-    "xor": _from_ufunc(np.bitwise_xor),
+    "and": _from_ufunc(np.bitwise_and, lambda defined, value, _: defined | ~value),
+    "or": _from_ufunc(np.bitwise_or, lambda defined, value, _: defined | value),
+    "xor": _from_ufunc(np.bitwise_xor, lambda defined, _, __: defined),
     "inc": Update(_increment),
     "dec": Update(_decrement),
-    "exch": Update(lambda _, value, __: value),
+    "exch": Update(
+        lambda _, value, __: value, keeps=lambda defined, _, __: np.full_like(defined, all_defined(defined.dtype))
+    ),
     "cas": Update(lambda old, compare, value: np.where(old == compare, value, old)),
 }
 _OF_HALVES: dict[str, Callable[..., Array]] = {

@@ -1,0 +1,98 @@
+"""Undefined bits of what products of warpgroups multiply, and of what they add to, on their way to the sums.
+
+A row of a spoils a row of d, a column of b a column, and an element that is added to itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_arch_hopper.sim.wgmma.descriptors import located
+from pyptx_sim.extension.shared_matrices import CHUNK, gather, offsets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_arch_hopper.sim.wgmma.descriptors import Bits
+    from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
+    from pyptx_sim.extension import Array, IntArray, Mask, Operands, Origin, Turn, Warpgroups
+    from pyptx_sim.extension.shared_matrices import Extent
+
+_WORD = np.dtype("<u4")
+
+
+class UndefinedSums:
+    """What becomes undefined by one instruction."""
+
+    def __init__(self, operands: Operands, plan: Plan) -> None:
+        """Look at its registers."""
+        self._plan = plan
+        self._d = operands.carried_in("d", "b32")
+        self._a = () if plan.collect is None else operands.carried_in("a", "b32")
+
+    def leave(self, turn: Turn, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
+        """Note which elements of d, `[n, 64, columns]`, are undefined when the products have completed."""
+        elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: all bits
+        dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
+        turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
+
+    def found(self, turn: Turn, warpgroups: Warpgroups, products: Products) -> tuple[Mask, Origin] | None:
+        """Return which elements will be, and where that comes from, of products that are issued now.
+
+        None if neither what they multiply nor d has undefined bits.
+        """
+        plan, blocks = self._plan, products.blocks
+        a = products.a
+        rows = self._rows(turn, warpgroups) if a is None else _stored(turn, a, blocks, plan.a)
+        columns = _stored(turn, products.b, blocks, plan.b)
+        before = turn.undefined_in(self._d)
+        added = before if products.adds.any() else None
+        # What d held is the first cause; where nothing is added to it, it is defined from now on.
+        origins = [each[1] for each in (added, rows, columns, before) if each is not None]
+        if not origins:
+            return None
+        sums = np.zeros((len(products), 64, plan.product.columns), np.bool_)
+        if rows is not None:
+            sums |= rows[0][:, :, None]
+        if columns is not None:
+            sums |= columns[0][:, None, :]
+        if added is not None:
+            sums |= self._added(warpgroups, added[0]) & products.adds[:, None, None]
+        return sums, origins[0]
+
+    def _rows(self, turn: Turn, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
+        """Return which rows of an a in registers have undefined bits, `[n, 64]`, and why; None if none has."""
+        found = turn.undefined_in(self._a)
+        if found is None or self._plan.collect is None:
+            return None
+        elements = self._plan.collect(self._registers(warpgroups, found[0]))[:, 0]
+        return (elements != 0).any(axis=-1), found[1]
+
+    def _added(self, warpgroups: Warpgroups, bits: list[NDArray[np.uint32] | None]) -> Mask:
+        """Return which elements of d have undefined bits in registers, `[n, 64, columns]`."""
+        distribution = self._plan.distribution
+        sums = np.zeros((len(warpgroups), distribution.size), np.bool_)
+        for each, register in zip(distribution.elements, self._registers(warpgroups, bits), strict=True):
+            sums[:, each.reshape(-1)] = register.view(np.dtype(f"<u{distribution.bits // 8}")) != 0
+        return sums.reshape(len(sums), 64, -1)
+
+    def _registers(self, warpgroups: Warpgroups, bits: list[NDArray[np.uint32] | None]) -> list[Array]:
+        """Return the undefined bits of registers, `[n, 128]` each."""
+        none = np.zeros((len(warpgroups), 128), _WORD)
+        return [none if each is None else np.ascontiguousarray(warpgroups.threads(each)) for each in bits]
+
+
+def _stored(turn: Turn, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[Mask, Origin] | None:
+    """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and why."""
+    memory = turn.wave.shared
+    matrices = located(bits, blocks)
+    where = offsets(matrices, extent)
+    written = memory.arena.written(where, CHUNK)
+    if written is None or written.all() or memory.arena.shadow is None:
+        return None
+    first = int(where[~written][0])
+    origin = turn.origin("shared", first, f"shared memory at {memory.describe_offset(first)}, read by a product")
+    defined = gather(memory.arena.shadow, matrices, extent, np.dtype(f"<u{max(extent.bits // 8, 1)}"))
+    return (defined != ~defined.dtype.type(0)).any(axis=-1), origin
