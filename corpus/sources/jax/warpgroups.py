@@ -145,6 +145,7 @@ def product_in_tensor_memory(a, b, *, tile=128, step=64):
         for k in range(2):
             plgpu.barrier_wait(free.at[k])
         out_shared[...] = plgpu.async_load_tmem(total).astype(out_shared.dtype)
+        plgpu.wait_load_tmem()
         plgpu.commit_smem()
         plgpu.copy_smem_to_gmem(out_shared, out_global.at[pl.ds(row * tile, tile), pl.ds(column * tile, tile)])
         plgpu.wait_smem_to_gmem(0)
