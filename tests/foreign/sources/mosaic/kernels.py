@@ -41,6 +41,7 @@ def of_two_blocks(a, b, *, tile=256, step=64):
 
         lax.fori_loop(0, depth // step, body, None)
         out_shared[...] = plgpu.async_load_tmem(total).astype(out_shared.dtype)
+        plgpu.wait_load_tmem()
         plgpu.commit_smem()
         mine = pl.ds(row * tile + rank * half, half)
         plgpu.copy_smem_to_gmem(out_shared, out_global.at[mine, pl.ds(column * tile, tile)])
@@ -78,6 +79,7 @@ def scaled(a, b, left_scales, right_scales):
         plgpu.tcgen05_mma(total, left, turned, done, a_scale=ta, b_scale=tb, accumulate=False)
         plgpu.barrier_wait(done)
         out_shared[...] = plgpu.async_load_tmem(total).astype(out_shared.dtype)
+        plgpu.wait_load_tmem()
         plgpu.commit_smem()
         plgpu.copy_smem_to_gmem(out_shared, out_global)
         plgpu.wait_smem_to_gmem(0)
