@@ -172,7 +172,8 @@ def _judge_alignment(turn: Turn, products: Products) -> None:
     held |= {"the metadata": products.further[-1]} if opcode.sparse else {}
     for name, addresses in held.items():
         if turn.checked and (lanes_of(addresses) != lanes).any():
-            message = f"a product with {name} from lane {lanes_of(addresses)[0]} and d from lane {lanes[0]} of tensor memory on"
+            other = lanes_of(addresses)[0]
+            message = f"a product with {name} from lane {other} and d from lane {lanes[0]} of tensor memory on"
             turn.report(_RULE, message, hint="let a, d and the metadata of a begin at the same lane", count=turn.count)
 
 
