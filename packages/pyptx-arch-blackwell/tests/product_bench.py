@@ -107,9 +107,9 @@ class Bench:
         self.expected.append(found)
         return found
 
-    def run(self, **options: Any) -> Array:
+    def run(self, target: str = "sm_100a", **options: Any) -> Array:
         """Return the tensor memory behind the products."""
-        return outcome(self.issue, memory=self.memory, shared=self.shared, **options)
+        return outcome(self.issue, memory=self.memory, shared=self.shared, target=target, **options)
 
     def judge(self, after: Array) -> None:
         """Hold all of tensor memory against what it should be: sums are right, everything else is as it was."""

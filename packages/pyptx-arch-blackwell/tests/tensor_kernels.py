@@ -19,8 +19,6 @@ import numpy as np
 from pyptx_sim import run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
@@ -201,7 +199,8 @@ def outcome(
     memory: Array,
     shared: Array | None = None,
     results: Array | None = None,
-    text: Mapping[str, str] | None = None,
+    target: str = "sm_100a",
+    everyone: str = "",
     **options: Any,
 ) -> Array:
     """Return the tensor memory that a run leaves; no rule may find anything. `results` are filled by the kernel."""
@@ -211,7 +210,7 @@ def outcome(
     size = -(-given.shape[1] // unit) * unit
     tiles = np.zeros((blocks, size), np.uint8)
     tiles[:, : given.shape[1]] = given
-    source = kernel_text(issue.text, columns=columns, blocks=blocks, size=size, **(text or {}))
+    source = kernel_text(issue.text, columns=columns, blocks=blocks, size=size, target=target, everyone=everyone)
     after = np.zeros_like(memory)
     more = np.zeros(1, np.uint32) if results is None else results
     constants = np.array(issue.constants or [0], np.uint64)
