@@ -22,7 +22,13 @@ pytestmark = pytest.mark.scaled
 
 NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 COLUMNS = {1: (8, 256, 24, 136, 64, 128, 168), 2: (16, 256, 48, 144, 128, 240)}
-K_MAJOR = [Layout("K", 0, gap=128), Layout("K", 32), Layout("K", 64, skip=32), Layout("K", 128, skip=96), Layout("K", 128)]
+K_MAJOR = [
+    Layout("K", 0, gap=128),
+    Layout("K", 32),
+    Layout("K", 64, skip=32),
+    Layout("K", 128, skip=96),
+    Layout("K", 128),
+]
 WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64), Layout("K", 128)]
 # 48 bytes of a row of 128: as they are, or divided between the end of one tile and the start of the next.
 DEEP_ROWS = [Layout("K", 128), Layout("K", 128, skip=48), Layout("K", 128, skip=96, split=True),

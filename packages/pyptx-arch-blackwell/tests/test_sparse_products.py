@@ -33,7 +33,13 @@ TYPES = [
 COLUMNS = {1: (8, 256, 24, 136), 2: (16, 256, 48, 144)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 144), 2: (32, 256, 96, 160)}
 # Rows of a have 32 bytes, those of b 64, more than a swizzle of 32 bytes can be wide.
-NARROW_ROWS = [Layout("K", 0, gap=128), Layout("K", 32), Layout("K", 64, skip=32), Layout("K", 128, skip=96), Layout("K", 128, gap=1024)]
+NARROW_ROWS = [
+    Layout("K", 0, gap=128),
+    Layout("K", 32),
+    Layout("K", 64, skip=32),
+    Layout("K", 128, skip=96),
+    Layout("K", 128, gap=1024),
+]
 WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64), Layout("K", 128)]
 COLLECTORS = ("", *(f".collector::b{number}::{what}" for number in range(4) for what in ("fill", "use", "lastuse")))
 
@@ -104,7 +110,9 @@ def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
     return (period * n)[begin : begin + n][::-1]
 
 
-def mask_bits(start: tuple[int, ...], first: tuple[int, ...], skip: int, use: int, shift: int, *, masks: int = 1) -> int:
+def mask_bits(
+    start: tuple[int, ...], first: tuple[int, ...], skip: int, use: int, shift: int, *, masks: int = 1
+) -> int:
     """Return a zero-column mask descriptor of fields as the manual prints them, those of sub-mask 3 first."""
     bits = sum(count << 8 * part for part, count in enumerate(reversed(start)))
     bits |= sum(bit << 32 + part for part, bit in enumerate(reversed(first)))

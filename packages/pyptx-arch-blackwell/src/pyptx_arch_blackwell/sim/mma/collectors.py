@@ -30,8 +30,8 @@ class _Kept(NamedTuple):
 def collecting(operands: Operands) -> tuple[tuple[str, str], ...]:
     """Return the buffers that an instruction uses, each with what it does there; what it does not name it discards."""
     default = "b0" if "ws" in operands.opcode else "a"
-    said = [word.split("::")[1:] for word in operands.opcode if word.startswith("collector::")]
-    return tuple((buffer, does) for buffer, does in said or [(default, "discard")])
+    said = [word.split("::") for word in operands.opcode if word.startswith("collector::")]
+    return tuple((buffer, does) for _, buffer, does in said) or ((default, "discard"),)
 
 
 class Collectors:

@@ -168,7 +168,7 @@ def _sound(turn: Turn, products: Products) -> bool:
 def _judge_alignment(turn: Turn, products: Products) -> None:
     """Report matrices that begin at other lanes than the sums. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
-    held = {"a": products.a} if opcode.in_tensor else {}
+    held = {"a": products.a.astype(np.int64)} if opcode.in_tensor else {}
     held |= {"the metadata": products.further[-1]} if opcode.sparse else {}
     for name, addresses in held.items():
         if turn.checked and (lanes_of(addresses) != lanes).any():

@@ -120,6 +120,14 @@ class Plan:
         selector = it.selector if it.scale is None else 0
         return metadata(it.kind, m=it.m, group=op.blocks, weight_stationary=op.stationary, selector=selector)
 
+    def check(self) -> None:
+        """Raise ValueError where scales or metadata cannot lie as the descriptor says."""
+        if self.opcode.scaled:
+            self.scales("a")
+            self.scales("b")
+        if self.opcode.sparse:
+            self.metadata  # noqa: B018 - found out once
+
     @property
     def sparsity(self) -> Sparsity:
         """How a is thinned out."""
@@ -131,14 +139,11 @@ def plan_of(opcode: Opcode, bits: int) -> Plan:
     """Return the product that a descriptor's bits say; raise ValueError for one that there is not."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
-        says = "a sparse" if descriptor.sparse else "a dense"
-        raise ValueError(
-            f"the instruction descriptor says {says} product, and the opcode {'.sp' if opcode.sparse else 'none'}"
-        )
+        says, lacks = ("a sparse", "no .sp") if descriptor.sparse else ("a dense", ".sp")
+        raise ValueError(f"the instruction descriptor says {says} product, and the opcode has {lacks}")
     products.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
     if opcode.in_tensor and descriptor.a_major == "MN":
         raise ValueError("a in tensor memory is K-major, and the instruction descriptor says MN-major")
     plan = Plan(opcode, descriptor)
-    places = (plan.scales("a"), plan.scales("b")) if opcode.scaled else ()
-    places += (plan.metadata,) if opcode.sparse else ()
+    plan.check()
     return plan

@@ -135,8 +135,9 @@ def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
 
 def _check_written(turn: Turn, source: Elements) -> None:
     """Report bytes that nothing has written and elements are taken apart of."""
-    missing = source.unwritten()
-    if len(missing):
+    bits = source.undefined()
+    if bits is not None:
+        missing = source.offsets[bits.any(axis=1)]
         where = turn.memory(source.space).describe_offset(int(missing[0]))
         message = f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}"
         turn.undefined(source.space, int(missing[0]), message, len(missing))

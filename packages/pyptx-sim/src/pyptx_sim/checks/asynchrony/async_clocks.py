@@ -249,7 +249,8 @@ class AsyncClocks:
             column = self._column((kind, False), warp)
             others = (self._issuers_of(kind)[warp] & ~mask).any()
             entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
-            agents, over = (), None
+            agents: tuple[int, ...] = ()
+            over: NDArray[np.int32] | None = None
             if kind.pipelined:
                 agents = tuple(self._clocks.of_agents)
                 over = self._clocks.known_by(np.array([warp]), mask[None])[0, list(agents)]

@@ -147,7 +147,9 @@ class Engine:
         for earlier in self._items:
             if earlier.item_id >= item_id:
                 break
-            mask = which(earlier) if len(earlier) and isinstance(earlier, AsyncItem) else None
+            if not len(earlier) or not isinstance(earlier, AsyncItem):
+                continue
+            mask = which(earlier)
             if mask is not None and mask.any():
                 taken.append(earlier.part(mask))
                 earlier.keep(~mask)
