@@ -7,7 +7,7 @@ from .tensor_products import PRELUDE
 MOVED = (
     PRELUDE
     + """
-constexpr int COLUMNS = 64;
+constexpr int COLUMNS = 96;
 #ifdef SPLIT
 #define LOAD_(to, at) LOAD(to, at, ptx::n32_t<SPLIT>{})
 #define STORE_(at, from) STORE(at, ptx::n32_t<SPLIT>{}, from)
@@ -19,9 +19,10 @@ constexpr int COLUMNS = 64;
 // Cell by cell from x to tensor memory, in the shape to registers, from these to y; and the other way round to z.
 KERNEL move(const uint32_t *x, uint32_t *y, const uint32_t *from, uint32_t *z) {
     begin();
-    for (int n = 0; n < COLUMNS; ++n) {
-        uint32_t word[1] = {x[threadIdx.x * COLUMNS + n]};
-        ptx::tcgen05_st_32x32b(base + n + own_lanes(), word);
+    for (int n = 0; n < COLUMNS; n += 4) {
+        uint32_t words[4];
+        for (int i = 0; i < 4; ++i) words[i] = x[threadIdx.x * COLUMNS + n + i];
+        ptx::tcgen05_st_32x32b(base + n + own_lanes(), words);
     }
     ptx::tcgen05_wait_st();
     uint32_t at = base + COLUMN + (LANE << 16) + own_lanes(), words[REGISTERS];

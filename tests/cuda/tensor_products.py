@@ -38,13 +38,13 @@ __device__ void stage(uint8_t *to, const uint8_t *from, int rows, int bytes, int
     }
 }
 
-// Blocks of 128 rows by 4 factors, 512 bytes each, as cuBLAS has them: blocks of rows first.
+// Blocks of 128 rows by 4 factors, 512 bytes each, as cuBLAS has them: blocks of rows first, filled up with zeros.
 __device__ void stage_factors(uint8_t *to, const uint8_t *from, int rows, int factors) {
     int blocks = (rows + 127) / 128;
-    for (int i = threadIdx.x; i < rows * factors; i += blockDim.x) {
-        int row = i / factors, j = i % factors;
-        int block = j / 4 * blocks + row / 128;
-        to[block * 512 + row % 32 * 16 + row % 128 / 32 * 4 + j % 4] = from[i];
+    for (int i = threadIdx.x; i < blocks * 128 * ((factors + 3) / 4 * 4); i += blockDim.x) {
+        int block = i / 512, j = block / blocks * 4 + i % 4;
+        int row = block % blocks * 128 + i % 16 / 4 * 32 + i % 512 / 16;
+        to[i] = row < rows && j < factors ? from[row * factors + j] : 0;
     }
 }
 
@@ -113,11 +113,11 @@ constexpr int BLOCKS_A = 1, BLOCKS_B = (N + 127) / 128;
 constexpr int GROUPS = (STEPS * FACTORS + 3) / 4;
 constexpr int PITCH = STEPS * 32;
 
+// 32 rows for each half of the columns, as a copy for pairs of warps takes them.
 __device__ void stage_halves(uint8_t *to, const uint8_t *from, int factors) {
-    for (int i = threadIdx.x; i < N * factors; i += blockDim.x) {
-        int n = i / factors, j = i % factors;
-        int half = n / (N / 2), inside = n % (N / 2);
-        to[(half * 32 + inside % 32) * 16 + inside / 32 * 4 + j] = from[i];
+    for (int i = threadIdx.x; i < 64 * 16; i += blockDim.x) {
+        int inside = i % 16 / 4 * 32 + i / 16 % 32, j = i % 4;
+        to[i] = inside < N / 2 && j < factors ? from[(i / 512 * (N / 2) + inside) * factors + j] : 0;
     }
 }
 

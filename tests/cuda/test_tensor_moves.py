@@ -17,7 +17,7 @@ from .compiler import ptx_of
 from .tensor_moves import MOVED
 
 Modes = list[tuple[int, int]]
-COLUMNS = 64
+COLUMNS = 96
 # Registers and columns of one repetition, lanes, then extents and strides of threads and of the bits of registers.
 SHAPES: dict[str, tuple[int, int, int, Any]] = {
     "32x32b": (1, 1, 32, lambda n: ([(32, 32 * n)], [(32 * n, 1)])),
@@ -37,7 +37,7 @@ def evaluate(modes: Modes, number: int) -> int:
     return total
 
 
-def places(shape: str, repeats: int, halves: bool, split: int) -> Any:
+def places(shape: str, repeats: int, split: int, *, halves: bool) -> Any:
     """Return lane and column, from the address on, of each register of each thread of a warp, of its halves if so."""
     registers, wide, _, modes = SHAPES[shape]
     threads, values = modes(repeats)
@@ -55,7 +55,7 @@ def places(shape: str, repeats: int, halves: bool, split: int) -> Any:
 
 @pytest.mark.parametrize(("shape", "repeats"), [(shape, n) for shape in SHAPES for n in (1, 2, 4)])
 @pytest.mark.parametrize("halves", [False, True])
-def test_registers_are_moved_to_and_from_their_cells(shape: str, repeats: int, halves: bool) -> None:  # noqa: FBT001 - a case
+def test_registers_are_moved_to_and_from_their_cells(shape: str, repeats: int, *, halves: bool) -> None:
     rng = np.random.default_rng(repeats)
     per_repeat, _, lanes, _ = SHAPES[shape]
     registers, column, lane, split = per_repeat * repeats, 8, 32 - lanes, 2 * repeats + 3
@@ -71,7 +71,7 @@ def test_registers_are_moved_to_and_from_their_cells(shape: str, repeats: int, h
     result = run(ptx, grid=1, block=128, args=[x, y, sent, z])
     assert result.findings == ()
 
-    at = places(shape, repeats, halves, split)
+    at = places(shape, repeats, split, halves=halves)
     rows, columns = at[..., 0] + lane, at[..., 1] + column
     cells = x[:, rows, columns]
     changed = x.copy()

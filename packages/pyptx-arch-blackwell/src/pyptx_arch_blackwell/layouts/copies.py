@@ -6,7 +6,8 @@ its own shared memory, at the same addresses, to its own tensor memory: so DeepG
 of A, which the CTAs do not share.
 
 The lanes are CuTe's (its traits of UTCCP). It calls the copy of four rows a refresh of the last lane of each quarter,
-which is what a shift by one row leaves to be filled. None of it is confirmed by hardware here.
+which is what a shift by one row leaves to be filled; the manual lets that copy follow a shift without a wait
+("Pipelined tcgen05 Instructions"). None of it is confirmed by hardware here.
 """
 
 from __future__ import annotations
