@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.plugins import Semantics
-    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension
+    from pyptx_ir.plugins.rows import Fragments, LaunchAttribute, SimulatorExtension, SugarRule
 
 
 @hookimpl
@@ -71,3 +71,13 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
         return EXTENSION
 
     return (SimulatorExtension("blackwell", load),)
+
+
+@hookimpl
+def pyptx_sugar_rules() -> Sequence[SugarRule]:
+    """Return how the transpiler, which alone asks, says what is of Blackwell."""
+    from pyptx_arch_blackwell.sugar.descriptors import DESCRIPTOR
+    from pyptx_arch_blackwell.sugar.products import PRODUCT
+    from pyptx_arch_blackwell.sugar.statements import STATEMENT
+
+    return PRODUCT, DESCRIPTOR, STATEMENT

@@ -25,6 +25,8 @@ RESERVED = frozenset(
         *("full", "full_2", "full_3", "empty", "empty_2", "empty_3", "barriers", "barriers_2", "barriers_3"),
         *("counted", "counted_2", "counted_3"),
         *("descriptor", "descriptor_2", "descriptor_3"),
+        *("matrix_descriptor", "matrix_descriptor_2", "matrix_descriptor_3"),
+        *("instruction_descriptor", "instruction_descriptor_2", "instruction_descriptor_3"),
         *("barrier_ring", "barrier_ring_2", "barrier_ring_3", "next_stage", "next_stage_2", "next_stage_3"),
     }
 )

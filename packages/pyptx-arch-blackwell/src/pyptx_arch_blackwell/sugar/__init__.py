@@ -1,0 +1,1 @@
+"""What Blackwell teaches the transpiler: rules, a file each."""

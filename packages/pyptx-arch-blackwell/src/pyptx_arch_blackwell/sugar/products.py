@@ -1,0 +1,104 @@
+"""Instruction descriptors: the number that says which product is the value that it was made of, with a name.
+
+`mov.b32 %r4, 136314896;` is `ptx.inst.mov.b32(r[4], instruction_descriptor.bits)`, and above all functions stands which
+kind, types and sizes that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from pyptx_arch_blackwell.descriptors import KINDS, DescriptorError, InstructionDescriptor, default_depth
+from pyptx_ir.plugins.rows import SugarRule
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import call
+from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.values import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Row
+
+__all__ = ["PRODUCT", "find"]
+
+_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved: see pyptx_transpile.names
+_MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
+
+
+def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    """Yield a claim for each instruction that moves a descriptor into the register of a product."""
+    for at, found in _descriptors(body):
+        constant = body.row.derived(_named).get(found)
+        if constant is not None:
+            yield _claim(body, at, constant)
+
+
+def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
+    """Yield the places of a body that move a descriptor, and what it says."""
+    kinds = _kinds(body)
+    for at in body.places("mov") if kinds else ():
+        match body.branch(at):
+            case nodes.Instruction(opcode, (tree.Register() as register, tree.Immediate(text)), None) if (
+                opcode in _MOVES and register in kinds and text.isdecimal()
+            ):
+                try:
+                    yield at, InstructionDescriptor.decode(kinds[register], int(text))
+                except DescriptorError:
+                    continue  # the register has other numbers, too
+            case _:
+                pass
+
+
+def _kinds(body: Body) -> dict[tree.Operand, str]:
+    """Return the registers that products of a body take for their descriptors, and of which kind these are."""
+    found: dict[tree.Operand, str] = {}
+    for at in body.places("tcgen05"):
+        node = body.branch(at)
+        kind = next((word.removeprefix("kind::") for word in node.opcode if word.startswith("kind::")), "")
+        place = 4 if "sp" in node.opcode else 3  # [d], a, b{, [metadata]}, idesc
+        if node.opcode[1] == "mma" and kind in KINDS and place < len(node.operands):
+            found[node.operands[place]] = kind
+    return found
+
+
+def _claim(body: Body, at: int, constant: Constant) -> Claim:
+    node = body.branch(at)
+
+    def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+        printer.deviation(at)
+        register = printer.values.expression(node.operands[0])
+        printer.page.say(call(printer.form(node), [register, f"{constant.name}.bits"]))
+
+    return Claim("product", at, at + 1, write, opens=0, shared=(constant,), like=constant.name)
+
+
+def _named(row: Row) -> dict[InstructionDescriptor, Constant]:
+    """Return the descriptors of a module, under a name for each."""
+    every = dict.fromkeys(found for body in row.bodies() for _, found in _descriptors(body))
+    return {found: Constant(name, _written(found)) for name, found in zip(_NAMES, every, strict=False)}
+
+
+def _written(found: InstructionDescriptor) -> Expression:
+    """Return the call that makes a descriptor, without what follows from the rest."""
+    usual = {"depth": default_depth(found.kind, sparse=found.sparse), "scale": None}
+    said = [
+        f"{each.name}={quoted(value) if isinstance(value, str) else value}"
+        for each in fields(found)[1:]
+        if (value := getattr(found, each.name)) != usual.get(each.name, each.default)
+    ]
+    return call("ptx.tcgen05.InstructionDescriptor", [quoted(found.kind), *said])
+
+
+PRODUCT = SugarRule(
+    name="product",
+    summary="the number that says which product is computed, as the kind, types and sizes that it means",
+    before="mov.b32 %r4, 136314896;\n\ttcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1;",
+    after="ptx.inst.mov.b32(r[4], instruction_descriptor.bits)",
+    find=find,
+)

@@ -1,0 +1,139 @@
+"""Descriptors of matrices: the instructions that make one of an address are one call, `descriptor(a, 32, …)`.
+
+Each takes what the one in front of it has written; the last one writes the descriptor. What stands between them, or is
+shared by several descriptors, is said as it is. Which sums are descriptors, and which function makes them, the rule of
+an architecture says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.instructions.matrix_descriptors import STEPS
+from pyptx_ir.syntax import nodes, spell
+from pyptx_ir.syntax import operands as tree
+from pyptx_transpile.layout import call
+from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.values import WHOLE, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_transpile.body_printer import BodyPrinter
+    from pyptx_transpile.layout import Expression
+    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.rows import Body, Row
+
+__all__ = ["DescriptorSums", "Found"]
+
+_FEWEST = 3  # steps: fewer are as short by themselves
+Said: TypeAlias = "tuple[str, str]"
+"""What descriptors may have in common: their bits but for the address, and the steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The instructions from a place on that may make a descriptor, and what they take besides the address.
+
+    These are numbers or, in functions that stand for several places, parameters.
+    """
+
+    start: int
+    steps: tuple[nodes.Instruction, ...]
+    taken: dict[str, tree.Operand]
+
+    @property
+    def said(self) -> Said:
+        """What other descriptors may have too."""
+        return spell(self.taken["const_bits"]), " ".join([".".join(node.opcode) for node in self.steps])
+
+    @property
+    def result(self) -> tree.Operand:
+        """The register that the last one writes."""
+        return self.steps[-1].operands[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorSums:
+    """What a rule about descriptors finds: `among(body, found)` returns those of a body that are descriptors.
+
+    `function` makes them, `names` are bound to it with what several have in common; they are reserved, in
+    `pyptx_transpile.names`.
+    """
+
+    rule: str
+    function: str
+    names: tuple[str, ...]
+    among: Callable[[Body, list[Found]], list[Found]]
+
+    def find(self, body: Body, _plan: Plan) -> Iterator[Claim]:
+        """Yield a claim for each sum like those that are descriptors somewhere in the module."""
+        for found in _sums(body):
+            constant = body.row.derived(self._named).get(found.said)
+            if constant is not None:
+                yield self._claim(found, constant)
+
+    def _claim(self, found: Found, constant: Constant) -> Claim:
+        def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
+            printer.deviation(found.start)
+            expression = printer.values.expression
+            base, *temps = (found.steps[0].operands[1], *(node.operands[0] for node in found.steps))
+            given = [expression(each) for each in (base, found.taken.get("byte_offset")) if each is not None]
+            if "mask" in found.taken:
+                given.append(f"mask={expression(found.taken['mask'])}")
+            given.append(f"temps={printer.values.vector(tuple(temps), ())}")
+            printer.page.say(call(constant.name, given))
+
+        end = found.start + len(found.steps)
+        return Claim(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
+
+    def _named(self, row: Row) -> dict[Said, Constant]:
+        """Return what the descriptors of a module have in common, under a name for each."""
+        made = [found for body in row.bodies() for found in self.among(body, list(_sums(body)))]
+        shared = dict.fromkeys(found.said for found in made)
+        return {said: Constant(name, self._partial(*said)) for name, said in zip(self.names, shared, strict=False)}
+
+    def _partial(self, const_bits: str, steps: str) -> Expression:
+        return call("partial", [self.function, f"const_bits={const_bits}", f"steps={quoted(steps)}"])
+
+
+def _sums(body: Body) -> Iterator[Found]:
+    """Yield what may be descriptors of a body, each with all of its steps."""
+    for at in body.places("or"):
+        found = _read(body, at)
+        if found is not None:
+            yield found
+
+
+def _read(body: Body, last: int) -> Found | None:
+    """Return the descriptor whose last instruction is at a place; None if that is another sum."""
+    steps: list[nodes.Instruction] = []
+    taken: dict[str, tree.Operand] = {}
+    at, wanted = last, body.branch(last).operands[0]
+    while at >= body.start and (node := body.instruction(at)) is not None and _is_step(node, wanted, taken):
+        if steps and body.deviates(at + 1):
+            break
+        steps.append(node)
+        at, wanted = at - 1, node.operands[1]
+    if len(steps) < _FEWEST or not _is_whole(taken["const_bits"]):
+        return None
+    return Found(at + 1, tuple(reversed(steps)), taken)
+
+
+def _is_step(node: nodes.Instruction, wanted: tree.Operand, taken: dict[str, tree.Operand]) -> bool:
+    """Tell whether an instruction computes a register by a step that was not taken yet; take what it adds."""
+    takes = STEPS.get(node.opcode[0])
+    if takes is None or node.guard is not None or node.operands[0] != wanted or len(node.operands) != 2 + len(takes):
+        return False
+    more = dict(zip(takes, node.operands[2:], strict=True))
+    if not isinstance(node.operands[1], tree.Register) or more.keys() & taken.keys():
+        return False
+    if any(isinstance(name, int) and value != tree.Immediate(str(name)) for name, value in more.items()):
+        return False
+    taken |= {name: value for name, value in more.items() if isinstance(name, str)}
+    return all(isinstance(value, tree.Register) or _is_whole(value) for value in more.values())
+
+
+def _is_whole(operand: tree.Operand) -> bool:
+    return isinstance(operand, tree.Immediate) and WHOLE.match(operand.text) is not None
