@@ -87,18 +87,26 @@ class _Marks:
         self._size = size
         self.write = self._table()
         self.reads: list[Table] = []
-        self._readers: dict[int, dict[int, int]] = {}  # by block, the agents that have read, in order
+        self._readers: dict[int, int] = {}  # by block, how many agents have read
+        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # by block and agent, from 1
 
     def _table(self) -> Table:
         return Table(-(-self._size // self.granule))
 
-    def number(self, block: int, agent: int) -> int:
-        """Return the number of the table in which reads of an agent of a block are kept."""
-        known = self._readers.setdefault(block, {})
-        number = known.setdefault(agent, len(known)) % READERS
-        if number == len(self.reads):
+    def numbers(self, blocks: NDArray[np.int64], agents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the tables in which reads of agents of blocks are kept."""
+        missing = int(blocks.max()) + 1 - len(self._numbers), int(agents.max()) + 1 - self._numbers.shape[1]
+        if max(missing) > 0:
+            self._numbers = np.pad(self._numbers, [(0, max(more, 0)) for more in missing])
+        for each in np.flatnonzero(self._numbers[blocks, agents] == 0).tolist():
+            block, agent = int(blocks[each]), int(agents[each])
+            if not self._numbers[block, agent]:
+                count = self._readers[block] = self._readers.get(block, 0) + 1
+                self._numbers[block, agent] = (count - 1) % READERS + 1
+        numbers: NDArray[np.int64] = self._numbers[blocks, agents] - 1
+        while len(self.reads) <= numbers.max():
             self.reads.append(self._table())
-        return number
+        return numbers
 
     def granules(self, offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the granules of accesses of `size` bytes, and which access each belongs to."""
@@ -329,15 +337,13 @@ def _enter(marks: _Marks, entries: Entries, rows: NDArray[np.int32], readers: ND
     if readers is None:
         marks.write.fill(at, rows, owners, reach)
         return
-    agents = int(rows[:, WARP].max()) + 1
-    pairs = readers * agents + rows[:, WARP]
-    heads = np.flatnonzero(np.diff(pairs, prepend=-1))  # operations come warp by warp
-    numbers = {pair: marks.number(*divmod(pair, agents)) for pair in sorted(set(pairs[heads].tolist()))}
-    if len(set(numbers.values())) == 1:
-        marks.reads[numbers[int(pairs[0])]].fill(at, rows, owners, reach)
+    # Operations come warp by warp.
+    heads = np.flatnonzero(np.diff(readers, prepend=-1) | np.diff(rows[:, WARP], prepend=-1))
+    numbers = marks.numbers(readers[heads], rows[heads, WARP].astype(np.int64))
+    if (numbers == numbers[0]).all():
+        marks.reads[int(numbers[0])].fill(at, rows, owners, reach)
         return
-    by_head = np.array([numbers[pair] for pair in pairs[heads].tolist()], np.uint8)
-    by_entry = by_head.repeat(np.diff(heads, append=len(pairs)))[owners]
+    by_entry = numbers.astype(np.uint8).repeat(np.diff(heads, append=len(rows)))[owners]
     order = by_entry.argsort(kind="stable")
     at, owners, ends = at[order], owners[order], np.bincount(by_entry).cumsum().tolist()
     for number, (start, end) in enumerate(pairwise((0, *ends))):

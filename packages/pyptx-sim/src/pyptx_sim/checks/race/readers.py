@@ -58,37 +58,54 @@ class Readers:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each."""
-        self._reads.split(factor)
+        settled = int(self._clocks.settled[: len(self._clocks.now)].min())
+        known = np.flatnonzero(self._latest > settled)  # the other reads are over for everybody
+        at = (np.arange(self._group)[:, None] * len(self._latest) + known).reshape(-1)
+        rows = self._reads.get(at)
+        read = np.flatnonzero(rows[:, TIME])
+        parts = at[read, None] * factor + np.arange(factor)
+        self._reads = Table(self._group * len(self._latest) * factor)
+        if len(read):
+            self._reads.put(parts.reshape(-1), rows[read].repeat(factor, axis=0))
         self._latest = self._latest.repeat(factor)
         self._place()
 
     def enter(self, step: Step, more: Overflow) -> None:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
         at = self._first.take(step.warps) + step.at
-        last = self._reads.touched(at)
-        if not rises(at):
-            self._reads.put(at, step.entries)
-            if lanes_differ(self._reads.get(at), step.entries).any():
-                step, some = by_warp_and_granule(step)
-                at, last = at[some], None if last is None else last[some]
-        if last is not None:
-            again = np.flatnonzero(last[:, TIME] > self._clocks.settled.take(step.rows))
-            if len(again):
-                self._read_again(step, again, last[again], more)
+        latest = self._latest.take(step.at)
+        again = np.flatnonzero(latest > self._clocks.settled.take(step.rows))
+        last = self._reads.get(at[again])
+        self._latest[step.at] = np.maximum(latest, step.entries[:, TIME].max())
         self._reads.put(at, step.entries)
-        self._latest[step.at] = np.maximum(self._latest[step.at], step.entries[:, TIME].max())
+        if not rises(at) and lanes_differ(self._reads.get(at), step.entries).any():
+            step, some = by_warp_and_granule(step)
+            places = np.full(len(at), -1)
+            places[again] = np.arange(len(again))
+            at, places = at[some], places[some]
+            again = np.flatnonzero(places >= 0)
+            last = last[places[again]]
+            self._reads.put(at, step.entries)
+        read = np.flatnonzero(last[:, TIME] > self._clocks.settled.take(step.rows[again]))
+        if len(read) and self._read_again(step, again[read], last[read], more):
+            self._reads.put(at, step.entries)
 
-    def _read_again(self, step: Step, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> None:
-        """Let entries stand for the `last` reads, too, where those were at the same time; else keep these in `more`."""
+    def _read_again(self, step: Step, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
+        """Let entries stand for the `last` reads, too, where those were at the same time; else keep these in `more`.
+
+        Tell whether entries have changed.
+        """
         new = step.entries[again]
-        now = last[:, TIME] == new[:, TIME]
+        gone = last[:, MASK] & ~new[:, MASK] != 0
+        now = gone & (last[:, TIME] == new[:, TIME])
         step.entries[again[now], MASK] |= last[now, MASK]
-        before = ~self._clocks.orders_within(
-            step.rows[again], step.warps[again], new[:, MASK], last[:, MASK], last[:, TIME]
-        )
-        before &= ~now
-        if before.any():
-            more.add(step.at[again[before]], last[before])
+        before = np.flatnonzero(gone & ~now)
+        if len(before):
+            at, last = again[before], last[before]
+            there = step.rows[at], step.warps[at], step.entries[at, MASK], last[:, MASK], last[:, TIME]
+            unordered = ~self._clocks.orders_within(*there)
+            more.add(step.at[at[unordered]], last[unordered])
+        return bool(now.any())
 
     def of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield which of the granules `at` a warp has read, and the entries of that, warp by warp."""

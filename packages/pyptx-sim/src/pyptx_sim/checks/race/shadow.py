@@ -37,7 +37,7 @@ _GATHERED: Final = 1 << 22
 # Rows of more granules than these are not copied when granules are split: most are not looked at again.
 _SPLIT_AT_ONCE: Final = 1 << 16
 # So many rows are set to zero; beyond, fresh pages that stay zero are cheaper.
-_CLEARED: Final = 1 << 18
+_CLEARED: Final = 1 << 15
 # Of more that differ, new ones are left out: a quarter of a gigabyte.
 _MOST: Final = 1 << 23
 
