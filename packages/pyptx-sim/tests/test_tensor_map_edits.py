@@ -293,6 +293,13 @@ def test_replacing_a_field_of_no_map_is_a_finding() -> None:
     assert [rule for rule, _ in findings] == ["tensor-map"]
 
 
+def test_the_stride_of_a_sixth_dimension_is_a_finding() -> None:
+    """Of five dimensions, all but the innermost have a stride, by the ordinals 0 to 3; the table takes 4 as well."""
+    x, y = arrays()
+    _, findings = run(edit("global_stride", "4, 64", "b64") + FILLED, x, y, (8, 8), 256)
+    assert [rule for rule, _ in findings] == ["tensor-map"]
+
+
 @pytest.mark.parametrize("shift", [8, 32])
 def test_a_map_that_is_misaligned_is_a_finding(shift: int) -> None:
     x, y = arrays()

@@ -45,7 +45,10 @@ _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Where the scales of a or of b lie: of row or column i in lane `lanes[i]`, and `step` lanes on by the selector."""
+    """Where the scales of a or of b lie: of row or column i in lane `lanes[i]`, and `step` lanes on by the selector.
+
+    Selectors in registers that the manual leaves undefined choose some lane and some bytes all the same.
+    """
 
     lanes: IntArray
     step: int
@@ -54,7 +57,7 @@ class _Side:
 
     def words(self, register: Array, thread: Array) -> Array:
         """Return the register that holds the scales of each row: `[warps, rows]`."""
-        lanes = self.lanes + self.step * thread[:, :1].astype(np.int64)
+        lanes = self.lanes + self.step * (thread[:, :1].astype(np.int64) % (_GROUP // self.step))
         return np.asarray(np.take_along_axis(register, lanes, axis=1))
 
     def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:

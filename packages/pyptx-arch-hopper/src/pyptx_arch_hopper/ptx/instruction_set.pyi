@@ -4170,7 +4170,7 @@ class Multimem_red:
     """
     async_: Multimem_red_async
     """Combine a value into memory on every device behind a multimem address, without waiting.
-    - `multimem.red.async.release.scope{.global}.add.type [a], b` (PTX 9.3, sm_100 or later)
+    - `multimem.red.async.sem.scope{.global}.op.type [a], b` (PTX 9.3, sm_100 or later)
     """
     global_: Multimem_red_global
     """Combine a value into memory on every device behind a multimem address.
@@ -4282,7 +4282,7 @@ class Multimem_red_async_release_scope:
 class Multimem_red_async_add:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into memory on every device behind a multimem address, without waiting.
-        - `multimem.red.async.release.scope{.global}.add.type [a], b` (PTX 9.3, sm_100 or later)
+        - `multimem.red.async.sem.scope{.global}.op.type [a], b` (PTX 9.3, sm_100 or later)
         """
     u32 = s32
     u64 = s32
@@ -4399,7 +4399,7 @@ class Multimem_red_sem_scope_global_op:
 class Multimem_st:
     async_: Multimem_st_async
     """Store to every device behind a multimem address, without waiting.
-    - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+    - `multimem.st.async.sem.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
     """
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address.
@@ -4483,7 +4483,7 @@ class Multimem_st_async_release:
 class Multimem_st_async_release_scope:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address, without waiting.
-        - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+        - `multimem.st.async.sem.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -4502,7 +4502,7 @@ class Multimem_st_async_release_scope:
 class Multimem_st_async_global:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to every device behind a multimem address, without waiting.
-        - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+        - `multimem.st.async.sem.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -4804,7 +4804,7 @@ class Red_async_mmio_release_sys:
 class Red_async_mmio_release_sys_add:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into the shared memory of a cluster without waiting.
-        - `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+        - `red.async.mmio.sem.scope{.global}.op.type [a], b` (PTX 8.7, sm_100 or later)
         """
     s64 = s32
     u32 = s32
@@ -4859,7 +4859,7 @@ class Red_async_release_scope:
 class Red_async_release_scope_add:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Combine a value into the shared memory of a cluster without waiting.
-        - `red.async.release.scope{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+        - `red.async.sem.scope{.global}.op.type [a], b` (PTX 8.7, sm_100 or later)
         """
     s64 = s32
     u32 = s32
@@ -4935,7 +4935,7 @@ class St_async_mmio_release:
 class St_async_mmio_release_sys:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
-        - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        - `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -4954,7 +4954,7 @@ class St_async_mmio_release_sys:
 class St_async_mmio_release_sys_global:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
-        - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        - `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -4975,7 +4975,7 @@ class St_async_release:
 class St_async_release_scope:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
-        - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        - `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -4994,7 +4994,7 @@ class St_async_release_scope:
 class St_async_release_scope_global:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
-        - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        - `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
     b64 = b16
@@ -5970,13 +5970,13 @@ membar_proxy_async: Membar_proxy_async
 red_async: Red_async
 """Combine a value into the shared memory of a cluster without waiting.
 - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
-- `red.async.release.scope{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
-- `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+- `red.async.sem.scope{.global}.op.type [a], b` (PTX 8.7, sm_100 or later)
+- `red.async.mmio.sem.scope{.global}.op.type [a], b` (PTX 8.7, sm_100 or later)
 """
 st_async: St_async
 """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
 - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
-- `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
-- `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+- `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+- `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
 - and 1 more forms
 """

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_arch_hopper.sim.remote_stores import RemoteStores
-from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES, WARP, Step, Touch
 from pyptx_sim.types import dtype_of
 
@@ -20,8 +19,8 @@ _SIGNALS = "mbarrier::complete_tx::bytes"
 def compile_async_store(operands: Operands) -> Action:
     """Issue a store, or an update, for each thread; an mbarrier counts its bytes when it completes."""
     if not operands.word(_SIGNALS):
-        name = "red" if operands.word("add") else "st"
-        raise MissingSemantics(f"the simulator has no semantics for {name}.async without an mbarrier")
+        # To global memory, and released: what nobody can wait for is done at once, which is one of the times it may be.
+        return operands.alike("red" if operands.word("op") else "st")
     ptx_type, operation = operands.word("type"), operands.word("op")
     readers = [operands.read(element, ptx_type) for element in operands.elements(operands.named("b"))]
     update = operands.update(operation, ptx_type) if operation else None

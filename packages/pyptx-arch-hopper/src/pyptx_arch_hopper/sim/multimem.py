@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
 
 if TYPE_CHECKING:
@@ -21,10 +20,7 @@ _ALIKE: Final = {"ld_reduce": "ld", "st": "st", "red": "red", "cp": "cp.async.bu
 
 def compile_multimem(operands: Operands) -> Action:
     """Compile what the instruction does at its only place."""
-    kind = next(filter(operands.word, _ALIKE))
-    if kind != "cp" and operands.word("async"):
-        raise MissingSemantics(f"the simulator has no semantics for multimem.{kind}.async")
-    return operands.alike(_ALIKE[kind])
+    return operands.alike(_ALIKE[next(filter(operands.word, _ALIKE))])
 
 
 STEPS: Final = (Step(opcode="multimem", effect="access", compile=compile_multimem),)

@@ -50,19 +50,21 @@ ROWS = summarised(
     ),
     *(
         form(
-            f"{name}.async{order}{{.global}}{op}.type [a], b",
+            f"{name}.async{mmio}.sem.scope{{.global}}{'.op' if ops else ''}.type [a], b",
             since=ptx(8, 7),
             targets=BLACKWELL,
             access=access,
             manual=f"{name}.async",
-            scope=WIDE_SCOPES,
+            sem=("release",),
+            scope=scopes,
+            op=ops,
             type=types,
         )
-        for name, op, types, access in (
-            ("st", "", (*TYPES, "f32", "f64"), "w"),
-            ("red", ".add", ("u32", "s32", "u64", "s64"), "x"),
+        for name, ops, types, access in (
+            ("st", (), (*TYPES, "f32", "f64"), "w"),
+            ("red", ("add",), ("u32", "s32", "u64", "s64"), "x"),
         )
-        for order in (".release.scope", ".mmio.release.sys")
+        for mmio, scopes in (("", WIDE_SCOPES), (".mmio", WIDE_SCOPES[-1:]))
     ),
     *(
         form(

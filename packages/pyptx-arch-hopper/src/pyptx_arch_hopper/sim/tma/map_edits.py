@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
-from pyptx_arch_hopper.sim.tma.map_fields import SIZE, replaced
+from pyptx_arch_hopper.sim.tma.map_fields import FIELDS, SIZE, replaced
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step
@@ -36,6 +36,12 @@ def _compile_replace(operands: Operands) -> Action:
     if field in _MODES and operands.number(value) >= _MODES[field]:
         raise MissingSemantics(f"the simulator has no {field} {operands.number(value)}")
     place, new = operands.place("addr"), operands.source(value, operands.word("b64") or "b32")
+    if (field, ordinal) not in FIELDS:
+        message, hint = (
+            f"no tensor map has {field} {ordinal}",
+            "the outermost dimension of five has no stride of its own",
+        )
+        return operands.action(lambda turn: turn.misuse("tensor-map", message, hint))
 
     def replace(turn: Turn) -> None:
         for part, memory, addresses in turn.by_memory(place):
