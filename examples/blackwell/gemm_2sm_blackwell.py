@@ -1,0 +1,153 @@
+"""Matrix product, the third step: warps with different jobs, and pairs of blocks that multiply together.
+
+Two neighbouring blocks make a tile of 256 x 256 of C. Each fetches its half of both matrices, 128 rows of A and 128
+columns of B, and one thread of the first block has the tensor cores of both multiply: `tcgen05.mma` of `cta_group::2`
+reads both halves of B in either block, so that each brings half of what a block of its own would need.
+
+In each block one warp does nothing but ask TMA for tiles, as many stages ahead as the ring has; in the first, another
+one multiplies. Nobody else is needed until the sums are there: they lie in tensor memory, and four warps read and store
+them, 128 rows of each block.
+
+    TMA warps of both blocks  -- bytes of both halves -->  `full` of the first block  -->  multiplying warp
+    multiplying warp  -- commit -->  `empty` of both blocks: the stage is read  -->  TMA warps
+
+A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+
+    python examples/blackwell/gemm_2sm_blackwell.py
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg
+
+BM, BN, BK, STAGES = 256, 256, 64, 4
+HALF = 128  # rows of A, and columns of B, to a block
+A = SharedTile(bf16, (HALF, BK), stages=STAGES)
+B = SharedTile(bf16, (BK, HALF), major="MN", stages=STAGES)
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps behind the four that store
+BOTH = 0b11
+CHUNK = 32  # columns of C that a thread holds at once
+
+
+def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
+    """Fill one stage after the other with this block's halves, as soon as the products have read what was in it."""
+    (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+    for k in ptx.range_(0, a.shape[1], BK):
+        stage, phase = ring.advance()
+        ptx.mbarrier.wait(empty[stage], phase)
+        told = ptx.cluster.map_shared_u32(full[stage], 0)  # the first block's, for both
+        ptx.mbarrier.arrive_cluster(told, tx_count=A.stage_bytes + B.stage_bytes)
+        ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=told, cta_group=2)
+        for panel in range(B.panels):
+            at = (column + panel * B.panel_columns, k)
+            ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=told, cta_group=2)
+
+
+def multiply(t, tiles, barriers, steps: int) -> None:
+    """Multiply stage after stage, as soon as both halves are there; each commit hands a stage back to both blocks."""
+    (sA, sB), (full, empty, done) = tiles, barriers
+    a0, b0 = ptx.tcgen05.descriptor(sA), ptx.tcgen05.descriptor(sB)
+    ring = ptx.pipeline(STAGES)
+    for step in ptx.range_(0, steps):
+        stage, phase = ring.advance()
+        ptx.mbarrier.wait(full[stage], phase)
+        ptx.tcgen05.fence_after_thread_sync()
+        a = ptx.tcgen05.advance(a0, A.stage_bytes, times=stage)
+        b = ptx.tcgen05.advance(b0, B.stage_bytes, times=stage)
+        for k in range(0, BK, A.k_step):
+            ptx.tcgen05.mma.async_2sm(
+                t,
+                a,
+                b,
+                shape=(BM, BN),
+                dtype_d=f32,
+                dtype_a=bf16,
+                dtype_b=bf16,
+                trans_b=1,
+                a_k_offset=A.offset(k=k),
+                b_k_offset=B.offset(k=k),
+                accumulate=True if k else step > 0,
+            )
+        ptx.tcgen05.commit(empty[stage], cta_group=2, multicast_mask=BOTH)
+    ptx.tcgen05.commit(done[0], cta_group=2, multicast_mask=BOTH)
+
+
+def store(t, c, warp: Reg, row: Reg, column: Reg) -> None:
+    """Round the sums to bf16 and write what lies inside of C: a thread has a row, and two neighbours go together."""
+    M, N = c.shape
+    (pc,) = ptx.global_ptrs(c)
+    row = row + ptx.special.tid.x()
+    corner, pair = pc + (row * N + column) * 2, reg.scalar(bf16x2)
+    sums = reg.array(b32, CHUNK)
+    mine = t.quarter(warp)
+    for first in range(0, BN, CHUNK):
+        ptx.tcgen05.ld(sums, mine[:, first : first + CHUNK], shape="32x32b", count=CHUNK)
+        ptx.tcgen05.wait_ld()
+        for i in range(0, CHUNK, 2):
+            ptx.cvt(bf16x2, f32, pair, sums[i + 1], sums[i], rounding="rn")
+            inside = (row < M) & (column + first + i < N)
+            ptx.st(bf16x2, ptx.addr(corner, (first + i) * 2), pair, pred=inside)
+
+
+@kernel(
+    in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    grid=lambda M, N, K: (2 * -(-M // BM), -(-N // BN)),
+    cluster=2,
+    block=THREADS,
+    arch="sm_100a",
+)
+def gemm(a, b, c):
+    """Multiply: a pair of blocks to a tile of C."""
+    tiles = smem.tile(A), smem.tile(B)
+    barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
+    rank = reg.from_(ptx.sreg("%cluster_ctarank"), u32)
+    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # the pair's second block has the lower half
+    warp = reg.from_(ptx.special.tid.x(), u32) >> 5
+
+    with ptx.if_((warp == 0) & ptx.elect_sync()):
+        for stage in range(STAGES):
+            ptx.mbarrier.init(full[stage], 2)  # both blocks say what is to come
+            ptx.mbarrier.init(empty[stage], 1)
+        ptx.mbarrier.init(done[0], 1)
+        ptx.fence.mbarrier_init()
+    ptx.cluster.sync()  # the other block sees the barriers
+    with ptx.tmem.alloc(BN, cta_group=2, when=warp == 0, relinquish=True) as t:
+        with ptx.if_((warp == PRODUCER) & ptx.elect_sync()):
+            produce((a, b), tiles, (full, empty), row, column + rank * HALF)
+        with ptx.if_((warp == MULTIPLIER) & (rank == 0) & ptx.elect_sync()):
+            multiply(t, tiles, barriers, steps=-(-a.shape[1] // BK))
+        with ptx.if_(warp < PRODUCER):
+            ptx.mbarrier.wait(done[0], 0)
+            ptx.tcgen05.fence_after_thread_sync()
+            store(t, c, warp, row, column)
+    ptx.ret()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 328), (328, 264)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+    print(f"gemm_2sm_blackwell 300x264x328: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
