@@ -253,10 +253,10 @@ CROOKED = Entry(
     (".u64 x",),
     """
     .reg .b64 p;
-    .reg .b32 a, b, c, d;
+    .reg .b32 a;
     ld.param.u64 p, [x];
-    ld.global.v4.u32 {a, b, c, d}, [p + 4];
-    st.global.u32 [p], d;
+    mov.u32 a, 1;
+    st.global.v4.u32 [p + 4], {a, a, a, a};
     """,
 )
 

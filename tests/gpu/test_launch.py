@@ -288,11 +288,14 @@ def test_a_launcher_follows_dtypes_shapes_and_streams_that_change(gpu: Device) -
     from pyptx_launch import Launcher, Signature
 
     missed: list[object] = []
-    launcher = Launcher(lambda *tensors, **_: missed.append(tensors), types=(torch.Tensor,))
+    launcher = Launcher(
+        lambda *tensors, **_: missed.append(tensors), types=(torch.Tensor,), empty_like=torch.empty_like
+    )
     for kind in ("f32", "f64"):
         for count in (100, 5000):
             signature = Signature((count,), None, kind, (2, 0), 4)
-            launcher.add(scale_plan(count, kind), (signature,), (signature,))
+            prototype = torch.empty(count, device="cuda", dtype={"f32": torch.float32, "f64": torch.float64}[kind])
+            launcher.add(scale_plan(count, kind), (signature,), (signature,), like=[prototype])
     for dtype, count in [(torch.float32, 100), (torch.float64, 100), (torch.float32, 5000), (torch.float32, 100)] * 3:
         with torch.cuda.stream(torch.cuda.Stream()):
             x = torch.randn(count, device="cuda", dtype=dtype)

@@ -69,7 +69,13 @@ def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: 
 
 
 MEMORY = (
-    swap("a load past the end of an array", "out-of-bounds", "ld.global.u32 %r10, FAULT", "[%rd4+4]; // !", "[%rd4];"),
+    swap(
+        "a load past the end of an array",
+        "out-of-bounds",
+        "ld.global.u32 %r10, FAULT\nst.global.u32 [%rd5], %r10;",
+        "[%rd4+4]; // !",
+        "[%rd4];",
+    ),
     swap(
         "a store before the beginning", "out-of-bounds", "st.global.u32 FAULT", "[%rd5+-4], %r1; // !", "[%rd5], %r1;"
     ),
@@ -128,7 +134,7 @@ MEMORY = (
     swap(
         "a load between two words",
         "misaligned",
-        "FAULT",
+        "FAULT\nst.global.u32 [%rd5], %r10;",
         "ld.global.u32 %r10, [%rd1+2]; // !",
         "ld.global.u32 %r10, [%rd1+4];",
     ),

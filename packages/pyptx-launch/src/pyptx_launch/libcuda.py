@@ -103,6 +103,22 @@ def relaxed_capture() -> Generator[None]:
 
 
 @contextmanager
+def any_context() -> Generator[None]:
+    """Have a context current in this thread: the one that is, or a primary one that somebody uses, or device 0's."""
+    if number("cuCtxGetCurrent"):
+        yield
+        return
+    ordinals = range(number("cuDeviceGetCount"))
+    used = (each for each in ordinals if cast("tuple[int, int]", call("cuDevicePrimaryCtxGetState", each))[1])
+    ordinal = next(used, 0)
+    try:
+        with current_context(number("cuDevicePrimaryCtxRetain", ordinal)):
+            yield
+    finally:
+        call("cuDevicePrimaryCtxRelease", ordinal)
+
+
+@contextmanager
 def current_context(context: int) -> Generator[None]:
     """Make a context current in this thread, and then again the one that was."""
     before = number("cuCtxGetCurrent")

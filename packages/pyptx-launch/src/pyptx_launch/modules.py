@@ -103,15 +103,24 @@ class Module:
         )
 
     def parameters(self, entry: str) -> tuple[tuple[int, int], ...] | None:
-        """Return offset and size of each parameter; None from drivers before CUDA 12.4, which cannot tell."""
+        """Return offset and size of each parameter; loads the code, and raises CompileError for PTX that is wrong.
+
+        None where the driver cannot tell: before CUDA 12.4, and of code for another device than this thread's.
+        """
         kernel, found = self.kernel(entry), list[tuple[int, int]]()
-        try:
-            while True:
-                found.append(cast("tuple[int, int]", libcuda.call("cuKernelGetParamInfo", kernel, len(found))))
-        except NotImplementedError:
-            return None
-        except DriverError:  # CUDA_ERROR_INVALID_VALUE: the one before was the last
-            return tuple(found)
+        # The driver loads code lazily, and needs a context for it, which a thread may not have yet.
+        with libcuda.any_context(), libcuda.relaxed_capture():
+            try:
+                while True:
+                    found.append(cast("tuple[int, int]", libcuda.call("cuKernelGetParamInfo", kernel, len(found))))
+            except NotImplementedError:
+                return None
+            except DriverError as error:
+                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the one before was the last
+                    return tuple(found)
+                if error.name == "CUDA_ERROR_NO_BINARY_FOR_GPU":
+                    return None
+                raise self._compile_error(error) from None
 
     def object_code(self) -> ObjectCodeLike:
         """Return the image as an object code of cuda.core, which loads it anew; raises ImportError without cuda-core.

@@ -270,6 +270,7 @@ API cuKernelGetName(const char **name, struct kernel *kernel) { return *name = k
 API cuKernelGetLibrary(struct library **library, struct kernel *kernel) { return *library = kernel->library, SUCCESS; }
 
 API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size) {
+  PASS_ON(usable(current));  // the driver loads the code for this, and needs a context for that
   if (index >= kernel->count) return INVALID_VALUE;
   *offset = kernel->offsets[index];
   *size = kernel->sizes[index];

@@ -19,6 +19,7 @@ from pyptx_ir.plugins.descriptors import described_alignments
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
 from pyptx_launch.launchers import MAX_TENSORS
+from pyptx_launch.libcuda import relaxed_capture
 from pyptx_launch.retired import RETIRED
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
 from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions, is_capturing
@@ -135,6 +136,8 @@ class Plans:
         if len(inputs) + len(ready.outputs) > MAX_TENSORS:
             return None
         device = (self._place.dlpack, inputs[0].device.index or 0)
+        with relaxed_capture():  # of another thread's stream, which taking memory for a moment would break off
+            like = tuple(prototype(self._kernel.name, output, inputs[0].device) for output in ready.outputs)
         return _Fast(
             ready.plan,
             tuple(
@@ -145,7 +148,7 @@ class Plans:
                 _signature(self._kernel.name, output, device, alignment)
                 for output, alignment in zip(ready.outputs, ready.alignments[len(inputs) :], strict=True)
             ),
-            tuple(prototype(self._kernel.name, output, inputs[0].device) for output in ready.outputs),
+            like,
         )
 
     def _teach(self, *plans: _Fast) -> None:
