@@ -104,10 +104,11 @@ def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """So many calls over a rotation of inputs, as one run."""
+    """So many calls over a rotation of inputs, as one run; it reads the inputs where they lay when it was captured."""
 
     run: Callable[[], object]
     calls: int
+    inputs: Sequence[Sequence[Any]]
 
 
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
@@ -116,4 +117,4 @@ def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence
     calls[0]()  # what happens only once: compilation, tuning
     turn_us = device.stopwatch(lambda: [call() for call in calls])
     turns = max(1, min(ceil(GRAPH_US / turn_us), MOST_CALLS // len(calls)))
-    return Replay(device.capture(calls * turns, held=len(calls)), len(calls) * turns)
+    return Replay(device.capture(calls * turns, held=len(calls)), len(calls) * turns, sets)

@@ -58,10 +58,7 @@ def multiply(dtype: PtxType, Gate, Up, Y) -> None:
     steps = range(0, CHUNK, THREADS)
     inside = [first + step < vectors if vectors % CHUNK else None for step in steps]
     gates, ups = (
-        [
-            load(dtype, ptx.addr(pointer, step * BYTES), inside=fits, evict_l1="no_allocate")
-            for step, fits in zip(steps, inside, strict=True)
-        ]
+        [load(dtype, ptx.addr(pointer, step * BYTES), inside=fits) for step, fits in zip(steps, inside, strict=True)]
         for pointer in (gate, up)
     )
     for step, fits, g, u in zip(steps, inside, gates, ups, strict=True):

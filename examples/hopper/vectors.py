@@ -24,7 +24,6 @@ def load(
     *,
     space: str = "global",
     nc: bool = False,
-    evict_l1: str | None = None,
 ) -> Sequence[Reg]:
     """Load 16 bytes as f32 registers: four, or eight of bf16; `fill` where `inside` is false.
 
@@ -32,7 +31,7 @@ def load(
     """
     word, outside = (f32, fill) if dtype == f32 else (b32, twice_bf16(fill))
     words = [reg.scalar(word, init=None if inside is None else outside) for _ in range(4)]
-    ptx.ld(word, words, address, space=space, nc=nc, evict_l1=evict_l1, pred=inside)
+    ptx.ld(word, words, address, space=space, nc=nc, pred=inside)
     if dtype == f32:
         return words
     values = [reg.scalar(f32) for _ in range(8)]

@@ -247,9 +247,9 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
     splits_for = import_module("examples.hopper.attention_plans").splits_for
-    assert splits_for(64, 1, 4096, 4096) == 4  # 32 tiles
+    assert splits_for(64, 1, 4096, 4096) == 2  # 32 tiles
     assert splits_for(128, 16, 1, 8192) == 8
-    assert splits_for(64, 16, 512, 512) == 2
+    assert splits_for(64, 16, 512, 512) == 1  # two steps less would not pay for a merger
     assert splits_for(64, 1, 128, 128) == 1  # a single step
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
@@ -262,7 +262,7 @@ def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     found = {splits: forward().flash_attention(q, k, v, splits=splits)[0] for splits in (None, 1, 2, 4)}
     for out in found.values():
         assert_close(out, expected, bound)
-    assert (found[None] == forward().flash_attention(q, k, v, splits=8)[0]).all()
+    assert (found[None] == found[2]).all()
     assert (found[None] != found[1]).any()  # sums in another order
 
 

@@ -86,6 +86,7 @@ PRODUCTS = (
     Product(HIGHPERF, {"block_n": 192, "cluster": 3, "blocks": 6}, ((500, 400, 136),), copies=2),
     Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
     Product(FP8, {"cluster": 1, "stages": 2, "blocks": 2}, ((300, 264, 656),), copies=2, opcode="QGMMA"),
+    Product(FP8, {"block_n": 192, "stages": 5}, ((300, 200, 272), (256, 192, 128)), copies=2, opcode="QGMMA"),
 )
 DEFAULT = (*PRODUCTS[:4], PRODUCTS[6], PRODUCTS[9])
 RUNS = [
@@ -211,3 +212,17 @@ def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
     lost = 128 * 0.0625  # beside 448, the first 128 may lose all of their small ones
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
+
+
+def test_the_width_of_a_scaled_product_s_tiles_leaves_few_multiprocessors_idle() -> None:
+    fp8 = import_module(f"examples.hopper.{FP8}")
+    assert fp8.width_for(8192, 8192) == 192  # 21 turns of wide tiles, or 32 of narrow ones
+    assert fp8.width_for(4096, 4096) == 128  # 6, or 8
+    assert fp8.width_for(100, 100) == 128  # a tile
+
+
+def test_a_scaled_product_is_that_of_the_kernel_which_fits() -> None:
+    product = Product(FP8, {}, (), copies=2)
+    inputs = product.inputs((100, 136, 144))
+    fp8 = import_module(f"examples.hopper.{FP8}")
+    assert np.array_equal(fp8.scaled_product(*inputs), fp8.gemm(*inputs))

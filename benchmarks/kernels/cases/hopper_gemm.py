@@ -74,7 +74,7 @@ def fp8(size: int) -> Case:
     """Return the case of square fp8 matrices."""
     return Case(
         name=f"hopper fp8 e4m3 {size}³",
-        kernel=late("examples.hopper.gemm_fp8_hopper:gemm"),
+        kernel=late("examples.hopper.gemm_fp8_hopper:scaled_product"),
         make=Scaled(size, size, size),
         rivals={"cuBLAS": scaled_mm},
         reference=scaled_reference,
