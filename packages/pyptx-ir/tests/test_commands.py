@@ -76,10 +76,45 @@ def test_portability_is_a_line_for_each_target(tmp_path: Path, capsys: pytest.Ca
     assert " ".join(lines["sm_100a"][3:]) == "sm_100a needs PTX 8.6; this module is version 8.5"
 
 
+NEWER = """.version 8.8
+.target sm_100a
+.entry k()
+{
+.reg .pred %p; .reg .b64 %rd1; .reg .f32 %f1;
+elect.sync _|%p, -1;
+add.rn.f32x2 %rd1, %rd1, %rd1;
+add.rn.f32x2 %rd1, %rd1, %rd1;
+redux.sync.max.f32 %f1, %f1, -1;
+ret;
+}
+"""
+
+
+def test_portability_says_what_of_a_module_runs_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--portability", written(tmp_path, NEWER)]) == 0
+    said = capsys.readouterr().out
+    assert "; the target is" not in said
+    lines = said.splitlines()
+    verdicts = {line.split()[0]: line for line in lines if line.startswith("sm_")}
+    assert verdicts["sm_100a"].split() == ["sm_100a", "yes"]
+    assert verdicts["sm_75"].endswith("elect.sync needs sm_90 or later (and 3 more)")
+    assert verdicts["sm_120a"].endswith("redux.sync.max.f32 needs sm_100a or sm_100f")
+    needs = lines[-6:]
+    assert needs[:4] == [
+        "line 6: elect.sync needs sm_90 or later",
+        "    not on sm_75, sm_80, sm_86, sm_87, sm_88, sm_89",
+        "lines 7, 8: add.rn.f32x2 needs sm_100 or later",
+        "    not on sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, sm_90a",
+    ]
+    assert needs[4] == "line 9: redux.sync.max.f32 needs sm_100a or sm_100f"
+    assert needs[5].startswith("    only on sm_100f, sm_100a, sm_103f, sm_103a")
+
+
 def test_portability_in_json_names_target_place_and_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--portability", "--format", "json", written(tmp_path, HOPPER)]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(rows["sm_75"]) == ["target", "ok", "line", "column", "code", "message", "hint"]
+    assert list(rows["sm_75"]) == ["target", "ok", "line", "column", "code", "message", "hint", "obstacles"]
+    assert (rows["sm_75"]["obstacles"], rows["sm_90a"]["obstacles"]) == (1, 0)
     assert rows["sm_90a"]["ok"] is True
     assert (rows["sm_75"]["ok"], rows["sm_75"]["line"], rows["sm_75"]["column"]) == (False, 6, 28)
 

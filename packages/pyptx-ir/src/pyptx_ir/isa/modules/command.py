@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.files import FileReport, check_file, check_files, check_source
-from pyptx_ir.isa.modules.portability import portability, table
+from pyptx_ir.isa.modules.portability import needs, portability, table
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.syntax.parser import parse_recovering
@@ -139,7 +139,7 @@ def _portability(sources: Sequence[Source], style: str) -> int:
         name = {"file": source.name} if len(sources) > 1 else {}
         rows += [{**name, **verdict.as_json()} for verdict in verdicts]
         if style == "text":
-            _say(source.name, table(verdicts))
+            _say(source.name, table(verdicts), *filter(None, [needs(verdicts)]))
     if style == "json":
         _say(json.dumps(rows, indent=2))
     elif style == "ndjson":
