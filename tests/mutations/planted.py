@@ -246,4 +246,14 @@ PLANTED = (
         ("drop a group wait", "wait-last", "register-before-wait", "store multiply-last"),
         ("drop an arrival", "free", "deadlock", "wait-empty"),
     ),
+    *planted(
+        "taken_over",
+        ("drop a cluster barrier", "ready", "mbarrier-unsynchronised", "ask init"),
+        ("drop a request for a cluster", "ask", "deadlock", "wait"),
+        ("ask twice for a cluster", "ask", "read-before-wait", "ask ask"),
+        ("ask all blocks' cluster for one block", "ask", "deadlock", "wait"),
+        ("drop a wait", "wait", "read-before-wait", "read ask"),
+        ("drop a proxy fence", "show", "missing-proxy-fence", "ask read"),
+        ("drop a cluster barrier", "again", "early-reuse", "ask read"),
+    ),
 )

@@ -310,6 +310,11 @@ def _tensor_stationary() -> Case:
     return [image, out], [(out, sums.astype(np.float32))]
 
 
+def _taken_over() -> Case:
+    out = np.zeros((12, 32), np.uint32)
+    return [out], [(out, np.broadcast_to(np.arange(32), (12, 32)))]
+
+
 SUBJECTS = {
     subject.name: subject
     for subject in (
@@ -338,5 +343,6 @@ SUBJECTS = {
         Subject("tensor_probabilities", _tensor_probabilities, block=160),
         Subject("tensor_turns", _tensor_turns, block=160),
         Subject("tensor_stationary", _tensor_stationary, block=128),
+        Subject("taken_over", _taken_over, block=32, grid=12, cluster=2),
     )
 }

@@ -48,6 +48,9 @@ TRADED = "the two halves trade places"
 OVER = "reads before an arrival are over for whoever waits, whatever the scopes of the two"
 COMPLETED = "asynchronous work of other blocks is waited for with the block's scope, as NVIDIA's own code does"
 
+FEWER = "there are fewer clusters than the rounds that a cluster may take"
+INITIALISED = "fence.mbarrier_init stands before it"
+
 SURVIVORS = (
     same("take another barrier", "bar.sync 0", "all threads meet at the other one"),
     same("move a bound", "setp.eq.u32 %p0, %r1, 0", ANOTHER),
@@ -64,6 +67,9 @@ SURVIVORS = (
     same("move a bound", "setp.ne.u32 %p2, %r2, 0", ANOTHER, "warpgroup_pipeline"),
     same("move a bound", "setp.eq.u32 %p5, %r2, 0", ANOTHER, "warpgroup_pipeline"),
     same("move a bound", "setp.lt.u32 %p2, %r6, 2", "the last arrivals are nobody's business", "named_barriers"),
+    same("move a bound", "setp.eq.u32 %p1, %r3, 0", ANOTHER, "taken_over"),
+    same("move a bound", "setp.lt.u32 %p4, %r6, 16", FEWER, "taken_over"),
+    same("flip a constant", "mov.u32 %r6, 0", FEWER, "taken_over"),
     same("let the other threads", "@%p1 bra CONSUME", TRADED, "copy_signal", "multicast"),
     same("let the other threads", "@%p0 bra TAKE", TRADED, "named_barriers", "registers"),
     same("let the other threads", "@%p0 bra RECEIVE", TRADED, "flags"),
@@ -76,7 +82,7 @@ SURVIVORS = (
     same("drop a cluster barrier", "barrier.cluster.arrive", "the last phase is behind all uses", "cluster_messages"),
     same("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_messages"),
     same("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_messages"),
-    same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init stands before it", "multicast"),
+    same("relax a release", "barrier.cluster.arrive.release", INITIALISED, "multicast", "taken_over"),
     same("wait for reads only", "@%p0 cp.async.bulk.wait_group 0", "the end of the kernel waits for the rest"),
     same("narrow a device scope", "@%p0 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
     same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
@@ -84,7 +90,9 @@ SURVIVORS = (
     same("drop a move", "mov.u32 %r20, %r5", "the first round does not use it", "warpgroup_pipeline"),
     same("narrow a scope to the block", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
     same("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
+    same("narrow a scope to the block", "@%p0 mbarrier.arrive.expect_tx", "the block itself waits", "taken_over"),
     same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy"),
+    lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "taken_over"),
     same("narrow a scope to the block", "mbarrier.try_wait", OVER, "multicast"),
 )  # fmt: skip
