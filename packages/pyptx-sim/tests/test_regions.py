@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim.errors import MissingSemantics
 
 from .ptx_text import execute, words
 
@@ -194,8 +193,3 @@ def test_bulk_copies_reach_the_only_place() -> None:
     """
     )
     assert (words(body, before=BEFORE) == 2 * np.arange(32)).all()
-
-
-def test_stores_that_nobody_waits_for_have_no_semantics() -> None:
-    with pytest.raises(MissingSemantics, match=r"multimem\.st\.async"):
-        execute("multimem.st.async.release.gpu.global.u32 [%rd1], %r0;", np.zeros(32, np.uint32))

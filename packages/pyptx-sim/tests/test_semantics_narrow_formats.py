@@ -144,6 +144,23 @@ def test_single_precision_becomes_fixed_point_rounded_to_even():
     assert set(codes.view(np.int8)) == set(range(-128, 128))
 
 
+def test_fixed_point_is_rounded_to_zero_where_the_instruction_says_so():
+    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # 32, 1.76 and 192 of 64
+    codes = np.array([32, 1, -1, 127, -128], np.int8).view(np.uint8)
+    actual = run("cvt.rz.satfinite.s2f6x2.f32 %d, %a, %b;", values, values)
+    np.testing.assert_array_equal(actual, joined(codes, codes, 8))
+    bits = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+    actual = run("cvt.rz.satfinite.s2f6x2.bf16x2 %d, %a;", joined(bits, bits, 16))
+    np.testing.assert_array_equal(actual & 0xFFFF, joined(codes, codes, 8))
+
+
+@pytest.mark.parametrize("text", ["cvt.rz.satfinite", "cvt.rn.satfinite.pzo", "cvt.rn.satfinite.scaled::n1::ue8m0"])
+def test_conversions_of_later_targets_are_refused(text):
+    scale = ", %s" if "scaled" in text else ""
+    with pytest.raises(ref.NoSemantics):
+        ref.bind(f"{text}.e4m3x2.f32 %d, %a, %b{scale};")
+
+
 def test_every_number_of_fixed_point_becomes_bf16_by_every_scale():
     codes = np.arange(256, dtype=np.uint8)
     code, scale = (each.reshape(-1) for each in np.meshgrid(codes, codes))

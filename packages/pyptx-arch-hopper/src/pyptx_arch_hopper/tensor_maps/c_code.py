@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.element_types import BY_NAME
 from pyptx_ir.plugins.descriptor_rows import DescriptorCode
-from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, PACKED_ELEMENTS, SWIZZLES
+from pyptx_ir.plugins.packed import PACKED_ELEMENTS
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

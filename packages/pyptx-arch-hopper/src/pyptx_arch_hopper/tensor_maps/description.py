@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.contract.im2col import Im2col
     from pyptx_dsl.contract.specs import Tile
-    from pyptx_ir.plugins.rows import PackedElements
+    from pyptx_ir.plugins.packed import PackedElements
 
 # The width of a slab of the `{0, row, column / 64}` convention, and of its rows in shared memory when they are padded
 # to spread over the banks: one swizzle row, and 16 bytes more.

@@ -8,7 +8,8 @@ from pyptx_arch_hopper.tensor_maps.c_code import CODE
 from pyptx_arch_hopper.tensor_maps.description import tensor_map
 from pyptx_arch_hopper.tensor_maps.records import plain, restore
 from pyptx_ir.plugins.descriptor_rows import DescriptorKind
-from pyptx_ir.plugins.rows import PACKED_ELEMENTS, TensorMap
+from pyptx_ir.plugins.packed import PACKED_ELEMENTS
+from pyptx_ir.plugins.rows import TensorMap
 
 __all__ = ["TENSOR_MAP"]
 

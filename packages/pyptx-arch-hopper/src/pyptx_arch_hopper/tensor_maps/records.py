@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.bundles.fields import MOST_BYTES
 from pyptx_dsl.types import TYPES
-from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, PACKED_ELEMENTS, SWIZZLES, Im2col, TensorMap
+from pyptx_ir.plugins.packed import PACKED_ELEMENTS
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES, Im2col, TensorMap
 
 if TYPE_CHECKING:
     from pyptx_dsl.bundles.fields import Field

@@ -15,7 +15,8 @@ from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.types import BY_NAME, PtxType
 from pyptx_ir.element_types import BY_ARRAY, takes
-from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS, PACKED_ELEMENTS, PackedElements
+from pyptx_ir.plugins.packed import PACKED_ELEMENTS, PackedElements
+from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -137,13 +137,13 @@ def _convert(form: Bound) -> Operation:
     if "s2f6x2" in form.words and source != "s2f6x2":
         target = "s2f6x2"  # which a register of bits holds
     between = _between_scalars(source, target) or packed(source, target)
-    if between is None or not form.words.keys().isdisjoint(_NOT_SIMULATED) or form.word("frnd2") == "rz":
+    if between is None or "pzo" in form.words or form.word("scaled") == _ONE_SCALE or form.word("frnd2") == "rz":
         raise NoSemantics(form.instruction)
     return between(form)
 
 
-# Results without negative zeros, and one scale for two results.
-_NOT_SIMULATED = frozenset({"scaled::n1::ue8m0", "pzo"})
+_ONE_SCALE: Final = "scaled::n1::ue8m0"
+"""For two results; like results without negative zeros (`pzo`), it is not simulated."""
 
 
 def _between_scalars(source: str, target: str) -> Bind | None:

@@ -201,11 +201,11 @@ def _to_fixed(form: Bound) -> Operation:
     _, one, least, most = _FIXED
     count = 2 if form.type_of("a") == "f32" else 1
     half = PACKED_HALVES.get(form.type_of("a"))
-    before = chain(rectify(form))
+    before, whole = chain(rectify(form)), np.trunc if "rz" in form.words else np.rint
 
     def compute(*sources: Array) -> Array:
         values = _stacked(*sources[:count]) if half is None else half.widen(split(sources[0], half.element))
-        numbers = np.rint(before(values.astype(np.float64) / _factors(*sources[count:])) * one)
+        numbers = whole(before(values.astype(np.float64) / _factors(*sources[count:])) * one)
         codes = np.where(np.isnan(numbers), most, np.clip(numbers, least, most))
         return join(codes.astype(np.int8), np.dtype("<u2"))
 

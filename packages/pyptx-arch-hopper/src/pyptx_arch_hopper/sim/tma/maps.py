@@ -19,14 +19,16 @@ from pyptx_arch_hopper.sim.tma.map_fields import (
     joined,
 )
 from pyptx_ir.element_types import ELEMENT_TYPES
-from pyptx_ir.plugins.rows import L2_PROMOTIONS, PACKED_ELEMENTS
+from pyptx_ir.plugins.packed import PACKED_ELEMENTS
+from pyptx_ir.plugins.rows import L2_PROMOTIONS
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.plugins.rows import PackedElements, TensorMap
+    from pyptx_ir.plugins.packed import PackedElements
+    from pyptx_ir.plugins.rows import TensorMap
 
 ALIGNMENT = 64
 _MOST_CHANNELS = 256
