@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-
 from .ptx_text import execute, words
 
 pytestmark = pytest.mark.hopper
