@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 OFFERED = (
     ("ptx.wgmma", {"wgmma", "tma", "cluster", "elect_sync", "setmaxnreg", "griddepcontrol", "multimem"}),
     ("ptx.wgmma.fence", {"mma_async", "mma_async_sp", "descriptor", "commit_group", "SWIZZLE_128B"}),
+    ("ptx.tcgen05.mma", {"mma", "mma_sp", "mma_ws", "alloc", "ld", "wait_ld", "commit", "descriptor"}),
+    ("ptx.tcgen05.mma.async_2sm", {"async_2sm"}),
+    ("ptx.tmem.alloc", {"alloc", "at"}),
     ("ptx.tma.load_3d", {"load_3d", "load_3d_multicast", "store_3d"}),
     ("ptx.cp.async_.bulk", {"bulk", "ca", "cg"}),
     ("ptx.cp.async_.bulk.tensor_2d", {"tensor_1d", "tensor_5d", "load", "store", "send", "commit_group"}),

@@ -193,7 +193,9 @@ __all__: list[str] = [
 ]
 
 if TYPE_CHECKING:
+    import pyptx_arch_blackwell.namespaces as _blackwell
     import pyptx_arch_hopper.namespaces as _hopper
+    from pyptx_arch_blackwell.namespaces import *  # noqa: F403  as below
     from pyptx_arch_hopper.namespaces import *  # noqa: F403  what a plugin provides: an absent one hides no misspelt name
     from pyptx_dsl.control_flow.blocks import block, break_, continue_
     from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
@@ -309,6 +311,7 @@ if TYPE_CHECKING:
     )
     from pyptx_dsl.instructions.wmma import wmma
 
+    __all__ += _blackwell.__all__
     __all__ += _hopper.__all__
 else:  # for type checkers, a module that answers to every name would hide every misspelt one
 
