@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from pyptx_arch_blackwell.descriptors import SCALED_KINDS, InstructionDescriptor, ZeroColumnMask
+from pyptx_arch_blackwell.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx_arch_blackwell.products import PRODUCTS, SCALE_SIZES, Product
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.shared_memory.tiles import SharedTile
@@ -337,4 +337,4 @@ def calls() -> list[Call]:
     return [*products(), *options(), *deep(), *tiles(), *moves(), *allocations()]
 
 
-__all__ = ["EVERYWHERE", "SCALED_KINDS", "Bench", "Call", "calls"]
+__all__ = ["DEEP", "EVERYWHERE", "Bench", "Call", "calls"]

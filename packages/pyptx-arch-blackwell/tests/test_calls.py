@@ -14,7 +14,7 @@ from pyptx_dsl.trace_context import active
 from pyptx_ir.toolchain import assemble, find_tool
 from pyptx_ir.toolchain.runner import run
 
-from .calls import Bench, Call, calls
+from .calls import DEEP, Bench, Call, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ SOME = share(CALLS, 4)
 ASKED = (9, 0)  # what ptxas 13.0 reads
 HERE = "calls.py:"
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
-FAMILIES = {"sm_100f": "sm_100a", "sm_110f": "sm_110a"}
+FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # what is promised to them is less
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:
@@ -60,11 +60,40 @@ def test_each_call_emits_its_instructions_and_ptxas_takes_them(target: str, grou
     fitting = [call for call in CALLS if target in call.on and group in call.groups]
     text, faults = trace(fitting, target, ASKED, group)
     assert not faults, "\n".join(faults)
-    (tmp_path / "module.ptx").write_text(text, encoding="utf-8")
-    arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
-    outcome = run(find_tool("ptxas"), arguments, tmp_path)
-    assert not outcome.status, outcome.output
+    assert judged(text, target, tmp_path) == ""
     assert len(fitting) > 700
+
+
+def judged(text: str, target: str, folder: Path) -> str:
+    """Return what ptxas says against a module, without having it make code."""
+    (folder / "module.ptx").write_text(text, encoding="utf-8")
+    arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
+    outcome = run(find_tool("ptxas"), arguments, folder)
+    return outcome.output if outcome.status else ""
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("target", FAMILIES)
+def test_what_is_taken_for_a_family_ptxas_takes(target: str, group: int, tmp_path: Path) -> None:
+    fitting = [call for call in CALLS if group in call.groups]
+    text, faults = trace(fitting, target, ASKED, group)
+    assert all("refused" in fault and target in fault and HERE in fault for fault in faults), faults[:3]
+    assert 50 < len(faults) < len(fitting) // 2
+    assert judged(text, target, tmp_path) == ""
+
+
+@pytest.mark.parametrize("target", [*TARGETS, *FAMILIES])
+def test_what_is_refused_on_a_target_ptxas_refuses_there(target: str, tmp_path: Path) -> None:
+    """One call of each kind and option, traced where it runs, with the target exchanged; ptxas reads no idesc."""
+    ours = [call for call in CALLS if 1 in call.groups]
+    refused = {fault.partition(": refused")[0] for fault in trace(ours, target, ASKED, 1)[1]}
+    foreign = {call.name.rstrip("0123456789x "): call for call in ours if call.name in refused and call.on != DEEP}
+    frees = next(call for call in ours if call.name == "dealloc 32")
+    assert len(foreign) > 2
+    for call in list(foreign.values())[:24]:
+        home = call.on[0]
+        text = trace([call, frees], home, ASKED, 1)[0].replace(f".target {home}", f".target {target}")
+        assert judged(text, target, tmp_path), f"{call.name} on {target}"
 
 
 @pytest.mark.parametrize("group", [1, 2])
