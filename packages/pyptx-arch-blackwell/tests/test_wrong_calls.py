@@ -21,6 +21,8 @@ HERE = Path(__file__).name
 BF16 = {"shape": (128, 256), "dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 IDESC = InstructionDescriptor("f16", f32, bf16, bf16, 128, 256)
 FINE = InstructionDescriptor("mxf4nvf4", f32, e2m1, e2m1, 128, 128, scale=ue4m3, scale_a_id=2)
+SELECTED = InstructionDescriptor("f16", f32, bf16, bf16, 128, 256, sparse=True, selector=3)
+BYTES = {"shape": (128, 64), "dtype_a": e4m3, "dtype_b": e4m3}
 MXF4 = {"kind": "mxf4", "shape": (128, 128), "dtype_d": f32, "dtype_a": e2m1, "dtype_b": e2m1}
 
 
@@ -143,6 +145,19 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     ),
     (lambda b: product(b, idesc=b.u32, scale_a=b.t, scale_b=b.t), "a product with scales is of which kind?"),
     # Sparse and stationary ones
+    (
+        lambda b: product(b, "mma_sp", shape=(64, 64), d=b.t[16:], metadata=b.t),
+        "metadata begins at lane 0, and d at 16",
+    ),
+    (lambda b: product(b, shape=(64, 64), a=b.t[16:]), "a begins at lane 16, and d at 0"),
+    (
+        lambda b: product(b, "mma_sp", metadata=b.t, idesc=SELECTED),
+        "the sparsity selector of kind::f16 is 0 to 1, not 3",
+    ),
+    (
+        lambda b: product(b, "mma_sp", **BYTES, metadata=b.t[:, 0:1]),
+        "metadata has 2 columns, and TensorMemory * has 1",
+    ),
     (lambda b: product(b, "mma_sp", metadata=None), "a sparse product has metadata in tensor memory"),
     (lambda b: product(b, "mma_sp", metadata=b.t, idesc=IDESC), "idesc is of a dense product * ptx.tcgen05.mma"),
     (lambda b: product(b, "mma_ws", shape=(128, 32)), "N = 32 * N is 64, 128 or 256"),

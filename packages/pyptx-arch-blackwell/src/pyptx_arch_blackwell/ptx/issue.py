@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.datapath import accumulator
 from pyptx_arch_blackwell.descriptors import SCALED_KINDS, DescriptorError, ZeroColumnMask
+from pyptx_arch_blackwell.layouts.sparsity import metadata
 from pyptx_arch_blackwell.ptx.operands import (
     cta_group_word,
     descriptor_register,
@@ -184,6 +185,32 @@ def _check_extras(
         raise OperandError(f"{what}: disable_output_lanes of kind::{kind}", hint="products with scales write all lanes")
     if isinstance(d, TensorMemory) and found is not None:
         _check_sums(asked, found, d)
+        _check_lanes(what, d, (("a", a), ("metadata", extras.metadata)))
+    if isinstance(extras.metadata, TensorMemory) and found is not None:
+        _check_metadata(asked, found, extras.metadata)
+
+
+def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]]) -> None:
+    """Refuse matrices that begin at other lanes than d. Manual: "Alignment restriction" of sparse matrices."""
+    for name, place in others:
+        if isinstance(place, TensorMemory) and place.first_lane != d.first_lane:
+            raise OperandError(
+                f"{what}: {name} begins at lane {place.first_lane}, and d at {d.first_lane}",
+                hint="the matrices of a product begin at the same lane",
+            )
+
+
+def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorMemory) -> None:
+    """Refuse metadata of a selector that there is not, and a place that is too small for it."""
+    try:
+        held = metadata(
+            found.kind, m=found.m, group=asked.cta_group, weight_stationary=asked.ws, selector=found.selector
+        )
+    except ValueError as error:
+        raise OperandError(f"{asked.what}: metadata: {error}", hint="selector is in idesc") from None
+    columns = held.columns[-1] + 1
+    if place.columns < columns:
+        raise OperandError(f"{asked.what}: metadata has {columns} columns, and {place!r} has {place.columns}")
 
 
 def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -> None:
