@@ -1,6 +1,6 @@
-"""Instructions of tensor memory that stand by themselves: `ptx.tcgen05.wait_ld()`, where no form of theirs has a name.
+"""Instructions of tensor memory as functions: `ptx.tcgen05.wait_ld()`, where that is shorter than `ptx.inst`.
 
-Those that come often have one: the rule `form` names it, and its calls are as short.
+Those that come often have a name for their form, by the rule `form`, and their calls are as short.
 """
 
 from __future__ import annotations
@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["STATEMENT", "find"]
 
-_SHORTER = (
-    *("alloc", "dealloc", "relinquish_alloc_permit", "commit", "wait::ld", "wait::st"),
-    *("fence::before_thread_sync", "fence::after_thread_sync"),
-)
-
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction of tensor memory whose call is shorter than its form."""
+    """Yield a claim for each instruction of tensor memory that is a call."""
     for at in body.places("tcgen05"):
-        node = body.branch(at)
-        call = call_of(node) if node.opcode[1] in _SHORTER else None
+        call = call_of(body.branch(at))
         if call is not None:
             yield _claim(at, call)
 
@@ -41,18 +35,19 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
 def _claim(at: int, call: Call) -> Claim:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
-        if printer.form(node) != opcode(node.opcode):
+        said = source(call, printer.values.expression)
+        if printer.form(node) != opcode(node.opcode) or len(str(printer.called(node))) < len(said):
             printer.statement(at)
             return
         printer.deviation(at)
-        printer.page.say(source(call, printer.values.expression))
+        printer.page.say(said)
 
     return Claim("tensor memory", at, at + 1, write, opens=0, like=call.name)
 
 
 STATEMENT = SugarRule(
     name="tensor memory",
-    summary="allocations, waits, fences and commits of tensor memory as functions",
+    summary="instructions of tensor memory as functions",
     before="tcgen05.wait::ld.sync.aligned;",
     after="ptx.tcgen05.wait_ld()",
     find=find,
