@@ -304,7 +304,7 @@ KERNEL product(const uint8_t *a, const uint8_t *b, uint32_t *d) {
 SHIFTED = (
     PRELUDE
     + """
-// Every warp's lanes move down by one row, and the last of each is filled from shared memory.
+// Every warp's lanes move down by one row, and one of each, number FILLED, is filled from shared memory.
 KERNEL shift(const uint32_t *x, const uint32_t *last, uint32_t *y) {
     for (int i = threadIdx.x; i < 4 * 8; i += blockDim.x)
         ((uint32_t *)shared)[i % 8 / 4 * 32 + i / 8 * 4 + i % 4] = last[i];  // chunks 128 bytes apart
@@ -318,7 +318,9 @@ KERNEL shift(const uint32_t *x, const uint32_t *last, uint32_t *y) {
     ptx::tcgen05_fence_after_thread_sync();
     if (threadIdx.x == 0) {
         for (uint32_t warp = 0; warp < 4; ++warp) ptx::tcgen05_shift_down(group, base + (warp * 32 << 16));
-        ptx::tcgen05_cp_4x256b(group, base + (31 << 16), descriptor(shared, 128));
+#ifdef FILLED
+        ptx::tcgen05_cp_4x256b(group, base + (FILLED << 16), descriptor(shared, 128));
+#endif
         commit();
     }
     wait();

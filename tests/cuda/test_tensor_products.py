@@ -233,7 +233,6 @@ def sparse_descriptor(kind: str, name: str, m: int, n: int) -> int:
     return common | (2 if kind == "i8" else 1) << 4 | m >> 4 << 24
 
 
-NOT_AT_LANE_16 = pytest.mark.xfail(reason="the simulator wants 128 lanes for the metadata of 64 rows", strict=True)
 KINDS = [("f16", "f16"), ("tf32", "tf32"), ("f8f6f4", "e4m3"), ("f8f6f4", "e5m2"), ("i8", "s8")]
 
 
@@ -243,7 +242,7 @@ def test_products_of_a_sparse_matrix_whose_metadata_were_copied(kind: str, name:
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
-@pytest.mark.parametrize("lane", [0, pytest.param(16, marks=NOT_AT_LANE_16)])
+@pytest.mark.parametrize("lane", [0, 16])
 def test_products_of_a_sparse_matrix_in_half_of_the_lanes(kind: str, name: str, lane: int) -> None:
     sparse(kind, name, 64, 24, LANE=lane)
 
@@ -268,15 +267,17 @@ def test_products_of_a_matrix_that_was_decompressed_into_tensor_memory(name: str
     same(d, values_a @ values_b.T, np.abs(values_a) @ np.abs(values_b).T)
 
 
-@pytest.mark.xfail(reason="the simulator takes no copy that begins at a lane other than 0", strict=True)
-def test_a_shift_leaves_the_last_row_of_each_warp_to_a_copy() -> None:
+@pytest.mark.parametrize("filled", [None, 0])
+def test_a_shift_moves_all_rows_of_each_warp_but_the_last(filled: int | None) -> None:
     rng = np.random.default_rng(6)
     x = rng.integers(0, 2**32, (128, 8), np.uint32)
-    last = rng.integers(0, 2**32, (4, 8), np.uint32)
+    rows = rng.integers(0, 2**32, (4, 8), np.uint32)
     expected = np.roll(x, -1, axis=0)
-    expected[31::32] = last
-    ptx = ptx_of(SHIFTED, "-DGROUP=1", arch="sm_100a")
+    expected[31::32] = x[31::32]
+    if filled is not None:
+        expected[filled::32] = rows
+    ptx = ptx_of(SHIFTED, "-DGROUP=1", "-DPLAIN" if filled is None else f"-DFILLED={filled}", arch="sm_100a")
     for schedule in SCHEDULES:
         y = np.zeros_like(x)
-        launched(ptx, 1, 1024, [x, last, y], **schedule)
+        launched(ptx, 1, 1024, [x, rows, y], **schedule)
         assert (y == expected).all()
