@@ -79,7 +79,7 @@ def reasons_for(form: str, target: str) -> set[str]:
 def missing(form: str, target: str) -> str | None:
     """Return why the simulator cannot compile a form, or None."""
     try:
-        compile_program.__wrapped__(lower(parse(kernel_of(form, target, TABLE_VERSION)), "k"), checked=True)
+        compile_program.anew(lower(parse(kernel_of(form, target, TABLE_VERSION)), "k"), checked=True)
     except ProgramError as error:
         return f"{type(error).__name__}: {error}"
     return None

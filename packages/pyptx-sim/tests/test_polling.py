@@ -166,9 +166,9 @@ def nothing_parks() -> Iterator[None]:
     """Take every loop for one that does not poll."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "polling_loops", lambda _: {})
-        table.compile_program.cache_clear()
+        table.compile_program.clear()
         yield
-    table.compile_program.cache_clear()
+    table.compile_program.clear()
 
 
 # Block i waits for the number i in word 0, works a while, and writes i + 1 there.

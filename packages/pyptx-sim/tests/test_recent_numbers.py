@@ -76,3 +76,15 @@ def test_results_that_are_shared_cannot_be_changed(counted):
     recent, _ = counted
     with pytest.raises(ValueError, match="read-only"):
         recent(registers(2))[0, 0] = 1
+
+
+def test_results_go_with_their_registers(counted):
+    recent, _ = counted
+    arrays, others = registers(0), registers(1)
+    recent(arrays)
+    recent(others)
+    assert len(recent) == 2
+    del arrays[0]
+    assert len(recent) == 1
+    others.clear()
+    assert len(recent) == 0

@@ -1,14 +1,15 @@
 """What was computed of some registers a moment ago, and can be used again.
 
 A kernel multiplies one fragment with many others, and adds to sums that it has just computed. Register arrays are never
-changed in place, so what was computed of them holds for as long as they are the same arrays.
+changed in place, so what was computed of them holds for as long as they are the same arrays. It is kept for no longer:
+registers go when others are written in their place, and all of them with the wave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import TypeAlias
+from weakref import ref
 
 from pyptx_sim.operation import Array
 
@@ -21,13 +22,12 @@ MOST = 64
 class Recent:
     """A pure function of registers that keeps its last results, read-only; new ones push out the oldest."""
 
-    __slots__ = ("_function", "_known", "_lock", "_most")
+    __slots__ = ("_function", "_known", "_most")
 
     def __init__(self, function: Reading, most: int = MOST) -> None:
         """Know nothing yet; keep `most` results."""
         self._function = function
-        self._known: dict[tuple[int, ...], tuple[Sequence[Array], Array]] = {}
-        self._lock = Lock()
+        self._known: dict[tuple[int, ...], tuple[Sequence[ref[Array]], Array]] = {}
         self._most = most
 
     def __call__(self, registers: Sequence[Array]) -> Array:
@@ -39,17 +39,25 @@ class Recent:
         self.keep(registers, result)
         return result
 
+    def __len__(self) -> int:
+        """Return how many results are kept."""
+        return len(self._known)
+
     def take(self, registers: Sequence[Array]) -> Array:
         """Return the function's result, and forget it: these registers are about to be written anew."""
-        with self._lock:
-            known = self._known.pop(tuple(map(id, registers)), None)
+        known = self._known.pop(tuple(map(id, registers)), None)
         return self._function(registers) if known is None else known[1]
 
     def keep(self, registers: Sequence[Array], result: Array) -> None:
         """Know that the function's result for `registers` is `result`; both must not be changed from now on."""
         result.flags.writeable = False
-        with self._lock:
-            # The registers stay alive with the result, so no other array can get the identity of one of them.
-            self._known[tuple(map(id, registers))] = tuple(registers), result
-            if len(self._known) > self._most:
-                del self._known[next(iter(self._known))]
+        known, key = self._known, tuple(map(id, registers))
+
+        def forget(_: object) -> None:
+            # One of them is gone, and another array may get its identity.
+            known.pop(key, None)
+
+        known[key] = [ref(register, forget) for register in registers], result
+        if len(known) > self._most:
+            for oldest in list(known)[: len(known) - self._most]:
+                known.pop(oldest, None)

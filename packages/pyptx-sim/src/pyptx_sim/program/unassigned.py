@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import Scope
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
     """Return the registers of all functions that some path reads before anything has written them, by their slots.
 

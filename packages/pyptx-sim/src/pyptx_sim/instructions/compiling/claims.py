@@ -34,7 +34,7 @@ class _Claimed:
     finish: Finish | None
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., Judge], _Claimed]:
     """Return, by what makes judges, what a program claims for them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from pyptx_ir.isa.form_diagnostics import unknown_hint
@@ -14,6 +14,7 @@ from pyptx_sim.instructions.compiling.carrying import Carried, guarding
 from pyptx_sim.instructions.compiling.claims import touching
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
+from pyptx_sim.instructions.compiling.kept_programs import KeptPrograms
 from pyptx_sim.instructions.compiling.late_loads import with_late_loads
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.polling import polling_loops
@@ -37,7 +38,7 @@ _T = TypeVar("_T")
 _Meaning: TypeAlias = Step | Operation
 
 
-@lru_cache(maxsize=128)
+@KeptPrograms
 def compile_program(program: Program, *, checked: bool, exact: bool = False, schedule: Schedule = "fixed") -> Code:
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
