@@ -6,6 +6,7 @@ Sources import this where their compilers are installed: it needs NumPy alone.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -120,13 +121,22 @@ class Case:
 
 
 def corpus(path: str) -> ModuleType:
-    """Return a source of the corpus, whose kernels are run here too."""
+    """Return a source of the corpus, whose kernels are run here too.
+
+    Where it imports `cases`, it means the corpus's own, which lie beside it.
+    """
     source = Path(__file__).resolve().parents[3] / "corpus" / "sources" / path
     specification = importlib.util.spec_from_file_location(f"corpus_{source.stem}", source)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    ours = sys.modules.pop("cases")
+    sys.path.insert(0, str(source.parent))
+    try:
+        specification.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(source.parent))
+        sys.modules["cases"] = ours
     return module
 
 

@@ -1,6 +1,6 @@
 """Products of matrices in Gluon: barriers, copies by TMA, products of warpgroups, and roles, each said outright."""
 
-from cases import HOPPER, Case, double, eighths, given, made, whole
+from cases import HOPPER, Case, corpus, double, eighths, given, made, whole
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -10,6 +10,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma,
     warpgroup_mma_wait,
 )
+
+ring = corpus("gluon/products.py").warpgroups  # a ring of stages, copies ahead of products
 
 
 @gluon.jit
@@ -36,44 +38,6 @@ def one_tile(a, b, c, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, L
     staged.store(total.to(gl.float16))
     fence_async_shared()
     tma.async_store(out, [0, 0], staged)
-    tma.store_wait(0)
-
-
-@gluon.jit
-def ring(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr, LA: gl.constexpr,
-         LB: gl.constexpr, LC: gl.constexpr, SUMS: gl.constexpr):
-    """A ring of stages, copies ahead of products."""
-    left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
-    right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
-    out = tma.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN], LC)
-    row, column = gl.program_id(0) * BM, gl.program_id(1) * BN
-    tiles_a = gl.allocate_shared_memory(gl.float16, [STAGES, BM, BK], LA)
-    tiles_b = gl.allocate_shared_memory(gl.float16, [STAGES, BK, BN], LB)
-    full = mbarrier.allocate_mbarrier(batch=STAGES)
-    for i in gl.static_range(STAGES):
-        mbarrier.init(full.index(i), count=1)
-    for i in gl.static_range(STAGES - 1):
-        mbarrier.expect(full.index(i), (BM * BK + BK * BN) * 2)
-        tma.async_load(left, [row, i * BK], full.index(i), tiles_a.index(i))
-        tma.async_load(right, [i * BK, column], full.index(i), tiles_b.index(i))
-    total = gl.zeros((BM, BN), gl.float32, layout=SUMS)
-    for step in range(K // BK):
-        stage = step % STAGES
-        mbarrier.wait(full.index(stage), step // STAGES & 1)
-        token = warpgroup_mma(tiles_a.index(stage), tiles_b.index(stage), total, is_async=True)
-        total = warpgroup_mma_wait(num_outstanding=0, deps=(token,))
-        ahead = step + STAGES - 1
-        if ahead < K // BK:
-            slot = full.index(ahead % STAGES)
-            mbarrier.expect(slot, (BM * BK + BK * BN) * 2)
-            tma.async_load(left, [row, ahead * BK], slot, tiles_a.index(ahead % STAGES))
-            tma.async_load(right, [ahead * BK, column], slot, tiles_b.index(ahead % STAGES))
-    for i in gl.static_range(STAGES):
-        mbarrier.invalidate(full.index(i))
-    staged = gl.allocate_shared_memory(gl.float16, [BM, BN], LC)
-    staged.store(total.to(gl.float16))
-    fence_async_shared()
-    tma.async_store(out, [row, column], staged)
     tma.store_wait(0)
 
 

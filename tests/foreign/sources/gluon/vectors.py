@@ -1,35 +1,13 @@
-"""Elements, rows and tiles in Gluon, in layouts that say which thread holds what."""
+"""Elements, rows and tiles in Gluon, the corpus's and others, in layouts that say which thread holds what."""
 
-from cases import Case, double, eighths, given, made, normal, whole
+import numpy as np
+from cases import Case, corpus, double, eighths, given, made, normal, whole
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mbarrier
 
 
-@gluon.jit
-def scaled(x, out, n, B: gl.constexpr, LAYOUT: gl.constexpr):
-    at = gl.program_id(0) * B + gl.arange(0, B, layout=LAYOUT)
-    gl.store(out + at, gl.load(x + at, mask=at < n) * 3, mask=at < n)
-
-
-@gluon.jit
-def sums(x, out, ROWS: gl.constexpr, COLUMNS: gl.constexpr, LAYOUT: gl.constexpr):
-    rows = gl.arange(0, ROWS, layout=gl.SliceLayout(1, LAYOUT))
-    columns = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, LAYOUT))
-    gl.store(out + rows, gl.sum(gl.load(x + rows[:, None] * COLUMNS + columns[None, :]), 1))
-
-
-@gluon.jit
-def turned(x, out, S: gl.constexpr, READ: gl.constexpr, WRITE: gl.constexpr, SHARED: gl.constexpr):
-    """A tile goes through shared memory by cp.async, and comes out transposed."""
-    rows, columns = gl.arange(0, S, layout=gl.SliceLayout(1, READ)), gl.arange(0, S, layout=gl.SliceLayout(0, READ))
-    tile = gl.allocate_shared_memory(gl.float32, [S, S], SHARED)
-    async_copy.async_load(tile, x + rows[:, None] * S + columns[None, :])
-    async_copy.commit_group()
-    async_copy.wait_group(0)
-    across = tile.permute((1, 0)).load(WRITE)
-    out_rows, out_columns = gl.arange(0, S, layout=gl.SliceLayout(1, WRITE)), gl.arange(0, S, layout=gl.SliceLayout(0, WRITE))
-    gl.store(out + out_rows[:, None] * S + out_columns[None, :], across)
+VECTORS = corpus("gluon/vectors.py")
 
 
 @gluon.jit
@@ -61,22 +39,20 @@ def pipelined(x, out, STEPS: gl.constexpr, B: gl.constexpr, LAYOUT: gl.constexpr
     gl.store(out + at, total)
 
 
-BLOCKED, COLUMNS = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0]), gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
-NARROW = gl.BlockedLayout([1, 4], [2, 16], [4, 1], [1, 0])
+BLOCKED, COLUMNS = VECTORS.BLOCKED, gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
 X, R, T, I = normal(1000), eighths(32, 128), normal(64, 64), whole(32, 32)
-
+TOTALS = double(R).sum(1) / np.abs(double(R)).max(1)
 P = eighths(5, 512)
 
 CASES = [
     Case("pipelined", pipelined, {"x": given(P), "out": made(sum(double(P[i]) * 2 ** (4 - i) for i in range(5)), "float32")},
          constants={"STEPS": 5, "B": 512, "LAYOUT": gl.BlockedLayout([4], [32], [4], [0]),
                     "SHARED": gl.SwizzledSharedLayout(1, 1, 1, [0])}),
-    Case("scaled", scaled, {"x": given(X), "out": made(double(X) * 3, "float32"), "n": 1000}, 2,
-         constants={"B": 512, "LAYOUT": gl.BlockedLayout([4], [32], [4], [0])}),
-    Case("sums-of-rows", sums, {"x": given(R), "out": made(double(R).sum(1), "float32")},
+    Case("scaled", VECTORS.scaled, {"x": given(X), "y": made(double(X) * 3, "float32"), "factor": 3.0, "length": 1000}, 2,
+         constants={"BLOCK": 512, "LAYOUT": gl.BlockedLayout([4], [32], [4], [0])}),
+    Case("sums-of-rows", VECTORS.totals, {"x": given(R), "out": made(TOTALS, "float32"), "width": 128},
          constants={"ROWS": 32, "COLUMNS": 128, "LAYOUT": BLOCKED}),
-    Case("transposed-in-shared-memory", turned, {"x": given(T), "out": made(T.T, "float32")},
-         constants={"S": 64, "READ": BLOCKED, "WRITE": NARROW, "SHARED": gl.SwizzledSharedLayout(4, 1, 8, [1, 0])}),
+    Case("transposed-in-shared-memory", VECTORS.turned, {"x": given(T), "y": made(T.T, "float32")}, constants=VECTORS.TURNED),
     Case("converted-layout", converted, {"x": given(I), "out": made(I + 1, "int32")},
          constants={"S": 32, "READ": BLOCKED, "WRITE": COLUMNS}),
 ]

@@ -1,67 +1,13 @@
-"""Functions of Python as kernels: loops, shared and local arrays, atomics, mathematics, complex numbers."""
+"""Functions of Python as kernels: the corpus's, and others of atomics, votes, mathematics, locks and stencils."""
 
 import math
 
 import numpy as np
-from cases import Case, double, given, made, normal, whole
-from numba import cuda, float32, float64, int32
+from cases import Case, corpus, double, given, made, normal, whole
+from numba import cuda, float32
 
 
-def add(a, b, c):
-    i = cuda.grid(1)
-    if i < c.size:
-        c[i] = a[i] + b[i]
-
-
-def saxpy(factor, x, y):
-    for i in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):
-        y[i] += factor * x[i]
-
-
-def multiply(a, b, c):
-    left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
-    row, column = cuda.grid(2)
-    y, x = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0.0)
-    for step in range((a.shape[1] + 15) // 16):
-        k = step * 16
-        left[y, x] = a[row, k + x] if row < a.shape[0] and k + x < a.shape[1] else float32(0.0)
-        right[y, x] = b[k + y, column] if k + y < b.shape[0] and column < b.shape[1] else float32(0.0)
-        cuda.syncthreads()
-        for j in range(16):
-            total += left[y, j] * right[j, x]
-        cuda.syncthreads()
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-def total(x, out):
-    """Warps by shuffles, the block by shared memory, the grid by an atomic addition."""
-    parts = cuda.shared.array(32, float64)
-    mine = float64(0.0)
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        mine += x[i]
-    for distance in (16, 8, 4, 2, 1):
-        mine += cuda.shfl_down_sync(0xFFFFFFFF, mine, distance)
-    if cuda.laneid == 0:
-        parts[cuda.threadIdx.x // 32] = mine
-    cuda.syncthreads()
-    if cuda.threadIdx.x == 0:
-        for warp in range(1, cuda.blockDim.x // 32):
-            mine += parts[warp]
-        cuda.atomic.add(out, 0, mine)
-
-
-def counted(x, counts):
-    own = cuda.shared.array(64, int32)
-    if cuda.threadIdx.x < 64:
-        own[cuda.threadIdx.x] = 0
-    cuda.syncthreads()
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(own, x[i] % 64, 1)
-    cuda.syncthreads()
-    if cuda.threadIdx.x < 64:
-        cuda.atomic.add(counts, cuda.threadIdx.x, own[cuda.threadIdx.x])
+KERNELS = corpus("numba/kernels.py")
 
 
 def bits(x, out):
@@ -82,47 +28,6 @@ def mathematics(x, out):
     i = cuda.grid(1)
     v = x[i]
     out[i] = math.sin(v) + math.exp(v) * math.log(v) - math.pow(v, 2.5) + math.erf(v) / math.sqrt(v) + v % 0.3
-
-
-def escape(image, limit):
-    """Complex numbers and a loop that ends early."""
-    height, width = image.shape
-    y, x0 = cuda.grid(2)
-    for x in range(x0, width, cuda.gridsize(2)[1]):
-        c = complex(-2.0 + x * 3.0 / width, -1.0 + y * 2.0 / height)
-        z, steps = 0j, 0
-        while steps < limit and z.real * z.real + z.imag * z.imag < 4.0:
-            z = z * z + c
-            steps += 1
-        image[y, x] = steps
-
-
-def sorted_locally(x, out):
-    own = cuda.local.array(12, float32)
-    base = cuda.grid(1) * 12
-    for i in range(12):
-        value, j = x[base + i], i - 1
-        while j >= 0 and own[j] > value:
-            own[j + 1] = own[j]
-            j -= 1
-        own[j + 1] = value
-    for i in range(12):
-        out[base + i] = own[i]
-
-
-PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53], np.int64)
-
-
-def divided(x, out):
-    """A table in constant memory, and a loop with `else`."""
-    table = cuda.const.array_like(PRIMES)
-    i = cuda.grid(1)
-    for place in range(16):
-        if x[i] % table[place] == 0:
-            out[i] = table[place]
-            break
-    else:
-        out[i] = 0
 
 
 def locked(lock, total):
@@ -170,12 +75,13 @@ def lowest_bit(words):
 F, D, I, U, L, H = "float32[::1]", "float64[::1]", "int32[::1]", "uint32[::1]", "int64[::1]", "int16[:]"
 X, Y = normal(1000), normal(1000)
 A, B = normal(40, 30), normal(30, 50)
-C, W = whole(1000), whole(64, low=1, high=1 << 30, dtype="uint32")
-V, S, N, T = np.abs(normal(128)).astype(np.float64) + 0.5, normal(32 * 12), whole(64, low=2, high=3000, dtype="int64"), normal(256)
+C, W = whole(1000, high=80), whole(64, low=1, high=1 << 30, dtype="uint32")
+V, S, N, T = np.abs(normal(128)).astype(np.float64) + 0.5, normal(32 * 24), whole(64, low=2, high=3000, dtype="int64"), normal(256)
 SHORT = whole(100, high=1000, dtype="int16")
+PLACED = ((C + 0.5) / 64).astype(np.float32)  # in the middle of their bins, some beyond the last
 BALLOTS = np.repeat([sum((int(w) & 1) << i for i, w in enumerate(half)) for half in W.reshape(2, 32)], 32)
 BITS = np.array([bin(int(w)).count("1") + (32 - int(w).bit_length()) * 2 for w in W]) + lowest_bit(W) * 3 + BALLOTS
-SMALLEST = np.array([next((p for p in PRIMES if n % p == 0), 0) for n in N], np.int64)
+SMALLEST = np.array([next((p for p in KERNELS.PRIMES if n % p == 0), 0) for n in N], np.int64)
 PADDED = np.pad(double(T), 1)
 
 
@@ -185,23 +91,24 @@ def case(name, function, signature, arguments, grid=1, block=128, **options):
 
 
 CASES = [
-    case("add", add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8),
-    case("add-strided-shorts", add, f"void({H},{H},{H})", [given(SHORT), given(SHORT[::-1].copy()), made(SHORT + SHORT[::-1], "int16")]),
-    case("add-unoptimised", add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8, debug=True, opt=False),
-    case("saxpy", saxpy, f"void(float32,{F},{F})", [np.float32(2.5), given(X), made(2.5 * double(X) + Y, "float32", Y)], 2),
-    case("multiply", multiply, "void(float32[:,::1],float32[:,::1],float32[:,::1])",
+    case("add", KERNELS.add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8),
+    case("add-strided-shorts", KERNELS.add, f"void({H},{H},{H})", [given(SHORT), given(SHORT[::-1].copy()), made(SHORT + SHORT[::-1], "int16")]),
+    case("add-unoptimised", KERNELS.add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8, debug=True, opt=False),
+    case("saxpy", KERNELS.saxpy, f"void(float32,{F},{F})", [np.float32(2.5), given(X), made(2.5 * double(X) + Y, "float32", Y)], 2),
+    case("multiply", KERNELS.multiply, "void(float32[:,::1],float32[:,::1],float32[:,::1])",
          [given(A), given(B), made(double(A) @ B, "float32")], (3, 4), (16, 16)),
-    case("total", total, f"void({F},{D})", [given(X), made([double(X).sum()], "float64")], 3),
-    case("counted", counted, f"void({I},{I})", [given(C), made(np.bincount(C % 64, minlength=64).astype(np.int32), "int32")], 3),
+    case("total", KERNELS.total, f"void({F},{D})", [given(X), made([double(X).sum()], "float64")], 3),
+    case("counted", KERNELS.counted, f"void({F},{I},float32,float32)",
+         [given(PLACED), made(np.bincount(C[C < 64], minlength=64).astype(np.int32), "int32"), np.float32(0), np.float32(1)], 3),
     case("bits", bits, f"void({U},{U})", [given(W), made(BITS.astype(np.uint32), "uint32")], 2, 32),
     case("extremes", extremes, f"void({U},{U})", [given(W), made(np.array([W.max(), W.min(), np.bitwise_and.reduce(W),
          np.bitwise_xor.reduce(W)], np.uint32), "uint32", np.array([0, 0xFFFFFFFF, 0xFFFFFFFF, 0], np.uint32))], 2, 32),
     case("mathematics", mathematics, f"void({D},{D})", [given(V), made(mathematics_of(V), "float64")]),
     case("mathematics-fast", mathematics, f"void({F},{F})", [given(V.astype(np.float32)),
          made(mathematics_of(V.astype(np.float32).astype(np.float64)), "float32", tolerance=1e-4)], fastmath=True),
-    case("escape", escape, "void(uint16[:,::1],int32)", [made(escaped(16, 32, 40), "uint16"), 40], (4, 1), (4, 16)),
-    case("sorted-locally", sorted_locally, f"void({F},{F})", [given(S), made(np.sort(S.reshape(32, 12), 1).ravel(), "float32")], 1, 32),
-    case("divided", divided, f"void({L},{L})", [given(N), made(SMALLEST, "int64")], 2, 32),
+    case("escape", KERNELS.escape, "void(uint16[:,::1],int32)", [made(escaped(16, 32, 40), "uint16"), 40], (4, 1), (4, 16)),
+    case("sorted-locally", KERNELS.sorted_locally, f"void({F},{F})", [given(S), made(np.sort(S.reshape(32, 24), 1).ravel(), "float32")], 1, 32),
+    case("divided", KERNELS.divided, f"void({L},{L})", [given(N), made(SMALLEST, "int64")], 2, 32),
     case("locked", locked, f"void({I},{I})", [made([0], "int32"), made([28], "int32")], 8, 32),
     case("stencil", stencil, f"void({F},{F})", [given(T), made(PADDED[:-2] + 2 * PADDED[1:-1] + PADDED[2:], "float32")], 2),
 ]

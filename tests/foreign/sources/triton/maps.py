@@ -3,7 +3,9 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import HOPPER, NEWER, Case, Described, double, eighths, given, made, whole
+from cases import HOPPER, NEWER, Case, Described, corpus, double, eighths, given, made, whole
+
+MATMUL = corpus("triton/matmul.py")
 
 
 @triton.jit
@@ -16,31 +18,6 @@ def made_here(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.const
     for k in tl.range(0, K, BK, warp_specialize=ROLES):
         total = tl.dot(left.load([row, k]), right.load([k, column]), total)
     out.store([row, column], total.to(c.dtype.element_ty))
-
-
-@triton.jit
-def made_by_host(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
-    """B has K contiguous."""
-    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
-    total = tl.zeros((BM, BN), tl.float32)
-    for k in tl.range(0, K, BK, warp_specialize=ROLES):
-        total = tl.dot(a.load([row, k]), b.load([column, k]).T, total)
-    c.store([row, column], total.to(c.dtype))
-
-
-@triton.jit
-def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
-    """Tile after tile, with what is loaded for the next one under way."""
-    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
-    right = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
-    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
-    wide = tl.cdiv(N, BN)
-    for tile in tl.range(tl.program_id(0), wide * tl.cdiv(M, BM), tl.num_programs(0), warp_specialize=ROLES):
-        row, column = tile // wide * BM, tile % wide * BN
-        total = tl.zeros((BM, BN), tl.float32)
-        for k in range(0, K, BK):
-            total = tl.dot(left.load([row, k]), right.load([column, k]).T, total)
-        out.store([row, column], total.to(tl.float16))
 
 
 @triton.jit
@@ -88,41 +65,41 @@ def softmax_of_tiles(x, out, N, BM: tl.constexpr, BN: tl.constexpr):
     )
 
 
-def here(name, element, out, shape, tile, roles=False, options=(), kernel=made_here, turn=False, grid=None):
-    (m, n, k), (bm, bn, bk) = shape, tile
-    a, b = eighths(m, k), eighths(*((n, k) if turn else (k, n)))
-    want = double(a) @ double(b.T if turn else b)
-    arguments = {"a": given(a, element), "b": given(b, element), "c": made(want, out), "M": m, "N": n, "K": k}
-    return Case(
-        name,
-        kernel,
-        arguments,
-        grid or (m // bm, n // bn),
-        constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
-        options={"num_warps": 4} | dict(options),
-        targets=NEWER,
-    )
+def product(name, kernel, arguments, tile, grid, options, **roles):
+    constants = dict(zip(("BM", "BN", "BK"), tile, strict=True)) | roles
+    options = {"num_warps": 4} | dict(options)
+    return Case(name, kernel, arguments, grid, constants=constants, options=options, targets=NEWER)
+
+
+def here(name, element, out, shape, tile, roles=False, options=()):
+    (m, n, k), (bm, bn, _) = shape, tile
+    a, b = eighths(m, k), eighths(k, n)
+    arguments = {"a": given(a, element), "b": given(b, element), "c": made(double(a) @ double(b), out)}
+    sizes = {"M": m, "N": n, "K": k}
+    return product(name, made_here, arguments | sizes, tile, (m // bm, n // bn), options, ROLES=roles)
+
+
+def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
+    """B has K contiguous, and a block takes several tiles."""
+    m, n, k = shape
+    a, b = eighths(m, k), eighths(n, k)
+    arguments = {"a": given(a, "float16"), "b": given(b, "float16"), "c": made(double(a) @ double(b).T, "float16")}
+    sizes = {"M": m, "N": n, "K": k}
+    return product(name, MATMUL.persistent, arguments | sizes, tile, grid, options, SPECIALISED=roles)
 
 
 # Triton 3.9 cannot share the rows of a host's map among warpgroups: with 64 of them both compute the same tile.
-def by_host(name, element, out, shape, tile, roles=False, options=(), factors=eighths):
+def by_host(name, element, shape, tile, roles=False, options=()):
+    """B has K contiguous; sums are stored as halves."""
     (m, n, k), (bm, bn, bk) = shape, tile
-    a, b = factors(m, k), factors(n, k)
-    c = made(double(a) @ double(b).T, out)
+    a, b = eighths(m, k), eighths(n, k)
     maps = {
         "a": Described(given(a, element), (bm, bk)),
         "b": Described(given(b, element), (bn, bk)),
-        "c": Described(c, (bm, bn)),
+        "c": Described(made(double(a) @ double(b).T, "float16"), (bm, bn)),
     }
-    return Case(
-        name,
-        made_by_host,
-        maps | {"K": k},
-        (m // bm, n // bn),
-        constants={"BM": bm, "BN": bn, "BK": bk, "ROLES": roles},
-        options={"num_warps": 4} | dict(options),
-        targets=NEWER,
-    )
+    sizes = {"M": m, "N": n, "K": k}
+    return product(name, MATMUL.through_maps, maps | sizes, tile, (m // bm, n // bn), options, SPECIALISED=roles)
 
 
 X, T = eighths(50, 72), eighths(64, 128)
@@ -141,25 +118,14 @@ CASES = [
     here("device-maps-of-a-cluster", "float16", "float16", (256, 128, 128), (128, 64, 64), options={"num_ctas": 2}),
     here("device-maps-narrow", "float16", "float16", (64, 32, 64), (64, 16, 32)),
     here("device-maps-roles", "float16", "float16", (128, 128, 192), (128, 64, 64), True, {"num_stages": 3}),
-    by_host("host-maps", "float16", "float16", (128, 128, 128), (64, 64, 64)),
-    by_host("host-maps-wide", "float16", "float16", (128, 256, 64), (128, 256, 64), options={"num_warps": 8}),
-    by_host("host-maps-e4m3", "float8_e4m3fn", "float16", (64, 64, 256), (64, 64, 128)),
-    by_host("host-maps-tf32", "float32", "float32", (64, 64, 64), (64, 64, 32)),
-    by_host("host-maps-roles", "float16", "float16", (128, 128, 256), (64, 128, 64), True, {"num_stages": 2}),
-    by_host("host-maps-roles-bfloat16", "bfloat16", "float32", (64, 64, 192), (64, 64, 64), True, {"num_stages": 3}),
-    here("persistent", "float16", "float16", (128, 192, 128), (64, 64, 64), kernel=persistent, turn=True, grid=4),
-    here(
-        "persistent-roles",
-        "float16",
-        "float16",
-        (256, 128, 128),
-        (128, 64, 64),
-        True,
-        {"num_stages": 2},
-        persistent,
-        True,
-        2,
-    ),
+    by_host("host-maps", "float16", (128, 128, 128), (64, 64, 64)),
+    by_host("host-maps-wide", "float16", (128, 256, 64), (128, 256, 64), options={"num_warps": 8}),
+    by_host("host-maps-e4m3", "float8_e4m3fn", (64, 64, 256), (64, 64, 128)),
+    by_host("host-maps-tf32", "float32", (64, 64, 64), (64, 64, 32)),
+    by_host("host-maps-roles", "float16", (128, 128, 256), (64, 128, 64), True, {"num_stages": 2}),
+    by_host("host-maps-roles-bfloat16", "bfloat16", (64, 64, 192), (64, 64, 64), True, {"num_stages": 3}),
+    tile_after_tile("persistent", (128, 192, 128), (64, 64, 64), 4),
+    tile_after_tile("persistent-roles", (256, 128, 128), (128, 64, 64), 2, True, {"num_stages": 2}),
     Case(
         "map-of-odd-sizes",
         copied,
