@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_arch_hopper import TensorMap
 from pyptx_sim import Launch, Mapped, Sampler, Surface, Texture, run
 from pyptx_sim.extension import rules
-from pyptx_sim.readers import from_triton
+from pyptx_sim.readers import from_cute, from_triton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,14 @@ class Read:
     asm: dict[str, str]
     metadata: SimpleNamespace
     src: SimpleNamespace
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the CuTe DSL kept of a function, as `from_cute` reads it."""
+
+    artifacts: SimpleNamespace
+    ir_module: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +122,13 @@ def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
-    """Return a launch of a shape, or one by what Triton says of the entry, which is in one of the texts."""
+    """Return a launch of a shape, or one by what a compiler says of the entry, which is in one of the texts."""
     fields = dict(row)
     arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
+    if "cute" in fields:
+        said = fields["cute"]
+        kept = Kept(SimpleNamespace(PTX=texts[0], MLIR=said["MLIR"]), said["ir_module"])
+        return from_cute(kept, row["grid"], arguments)
     if "triton" not in fields:
         return Launch(args=arguments, **fields)
     said = row["triton"]

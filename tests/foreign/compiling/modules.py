@@ -89,7 +89,7 @@ class Compiled:
     """What a compiler made of a case.
 
     `linked` are texts of further translation units, `behind` is what it made of the launch in front. `triton` is what
-    Triton says of its kernel: by that, and not by a shape, it is launched.
+    Triton says of its kernel, `cute` what the CuTe DSL does: by that, and not by a shape, it is launched.
     """
 
     text: str
@@ -102,6 +102,7 @@ class Compiled:
     linked: tuple[str, ...] = ()
     behind: Compiled | None = None
     triton: dict[str, Any] | None = None
+    cute: dict[str, Any] | None = None
 
 
 def write(folder: Path, case: Case, made: Compiled) -> None:
@@ -118,6 +119,8 @@ def write(folder: Path, case: Case, made: Compiled) -> None:
 
 def _launch(case: Case, made: Compiled) -> dict[str, Any]:
     grid, arguments = _three(made.grid or case.grid), made.parameters.rows
+    if made.cute:
+        return {"grid": _three(case.grid) if case.grid else None, "arguments": arguments, "cute": made.cute}
     if made.triton:
         return {"grid": grid, "arguments": arguments, "triton": made.triton}
     block, cluster = _three(made.block or case.block), _three(made.cluster or case.cluster or 1)

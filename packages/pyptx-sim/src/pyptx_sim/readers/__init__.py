@@ -1,5 +1,6 @@
 """Launches of what compilers of kernels have made, by what they say of it. No compiler is imported."""
 
+from pyptx_sim.readers.cute import from_cute
 from pyptx_sim.readers.triton import from_triton
 
-__all__ = ["from_triton"]
+__all__ = ["from_cute", "from_triton"]

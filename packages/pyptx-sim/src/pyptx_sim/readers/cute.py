@@ -1,0 +1,199 @@
+"""What the CuTe DSL's compiler says of a kernel, as a launch.
+
+Read of nvidia-cutlass-dsl 4.8, which compiles without a GPU, for a `CUTE_DSL_ARCH`: with `CUTE_DSL_KEEP=ptx,ir` in the
+environment, `cute.compile(host, …)` keeps the text and, in MLIR, the types of the kernel's parameters and what it knows
+of the launch. How much shared memory a block gets stands in the host's function, as it was lowered.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import numpy as np
+
+from pyptx_sim.arrays import argument_of, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.launch import Launch
+from pyptx_sim.memory import DeviceArray
+from pyptx_sim.values import Uninitialised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_sim.limits import Count
+    from pyptx_sim.values import Argument
+
+_KEPT: Final = "set CUTE_DSL_KEEP=ptx,ir before cutlass is imported"
+_ALIAS: Final = re.compile(r"^(!\w+) = (.+)$", re.MULTILINE)
+_KERNEL: Final = re.compile(r"^ *cuda\.kernel @(\w+)\((.*)\) attributes (\{.*\}) \{$", re.MULTILINE)
+_FACT: Final = re.compile(r"(exact_grid_dim|exact_cluster_dim) = array<i64: (\d+), (\d+), (\d+)>")
+_MEMREF: Final = re.compile(r'!cute\.memref<\w+, gmem, [^"]*"(.*)">')
+_SCALAR: Final = re.compile(r"(i|f)(\d+)|bf16")
+_LEAF: Final = re.compile(r"\?(?:\{[^}]*\})?|-?\d+")
+# The configuration of a launch: sizes of the grid and of a block, and the bytes of shared memory, field 2.
+_CONFIGURED: Final = re.compile(r"(%\w+) = llvm\.getelementptr %\w+\[0, 2\][^\n]*array<3 x i32>, array<3 x i32>, i64, ")
+_LAUNCHED: Final = "llvm.call @_cudaLaunchKernelEx"
+
+
+class Compiled(Protocol):
+    """What is read of the DSL's compiled functions."""
+
+    @property
+    def artifacts(self) -> Any:  # noqa: ANN401 - of a class that the DSL does not document
+        """`PTX` and `MLIR`, what the compiler was asked to keep."""
+        ...
+
+    @property
+    def ir_module(self) -> Any:  # noqa: ANN401 - see above
+        """The host's function in MLIR's dialect of LLVM."""
+        ...
+
+
+def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *, entry: str = "") -> Launch:
+    """Return the launch of a kernel of a compiled host function, for `run(compiled.artifacts.PTX, launch)`.
+
+    `grid` counts blocks; None where the compiler knows it. `args` are what the host's function gives to the kernel,
+    without layouts, copies and products (atoms): for a tensor an array, whose extents and strides, as far as they were
+    not known to the compiler, go with its address; for a tensor that is a view with nested modes of which some were not
+    known, the tuple of what is passed; a `Mapped` array for an atom of TMA; numbers. A function that launches several
+    kernels needs the name of one, `entry`.
+
+    Raises LaunchError for what the compiler did not keep, and for arguments that do not fit.
+    """
+    text = cast("str | None", compiled.artifacts.MLIR)
+    if not text:
+        raise LaunchError("the compiler kept nothing but PTX", hint=_KEPT)
+    kernel = _kernel(text, entry)
+    facts = {name: (int(x), int(y), int(z)) for name, x, y, z in _FACT.findall(kernel.attributes)}
+    if grid is None and "exact_grid_dim" not in facts:
+        raise LaunchError(f"the grid of {kernel.name} depends on what the host is given", hint="pass a grid")
+    return Launch(
+        entry=kernel.name,
+        grid=facts["exact_grid_dim"] if grid is None else grid,
+        cluster=facts.get("exact_cluster_dim", (1, 1, 1)),
+        shared_bytes=_shared_bytes(str(compiled.ir_module), kernel.name),
+        args=list(_arguments(kernel, _bytes_of_parameters(compiled.artifacts.PTX, kernel.name), args)),
+        cooperative="cooperative_launch = true" in kernel.attributes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel's name, the types of its parameters, and its attributes, as text."""
+
+    name: str
+    parameters: tuple[str, ...]
+    attributes: str
+
+
+def _kernel(text: str, entry: str) -> _Kernel:
+    aliases = dict(_ALIAS.findall(text))
+    found = {name: (parameters, attributes) for name, parameters, attributes in _KERNEL.findall(text)}
+    names = [name for name in found if entry in {"", name}]
+    if len(names) != 1:
+        raise LaunchError(
+            f"there is no kernel {entry}" if entry else f"{len(found)} kernels are launched",
+            hint=f"entry= is one of {', '.join(sorted(found)) or 'none'}",
+        )
+    parameters, attributes = found[names[0]]
+    types = (each.partition(": ")[2] for each in _split(parameters))
+    return _Kernel(names[0], tuple(aliases.get(each, each) for each in types), attributes)
+
+
+def _split(text: str, opened: str = "<({[", closed: str = ">)}]") -> Iterator[str]:
+    """Yield what commas separate outside of all brackets."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character in opened) - (character in closed)
+        if character == "," and not depth:
+            yield text[start:at].strip()
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def _bytes_of_parameters(ptx: str, name: str) -> list[int]:
+    """Return the sizes of the entry's parameters that are arrays of bytes, 0 for the others."""
+    head = ptx.partition(f".entry {name}(")[2].partition(")")[0]
+    sizes = (re.search(r"\.b8 \w+\[(\d+)\]", each) for each in head.split(",") if each.strip())
+    return [int(each[1]) if each else 0 for each in sizes]
+
+
+def _shared_bytes(lowered: str, name: str) -> int:
+    """Return what the host's function asks for, where it launches a kernel."""
+    for part in lowered.split(_LAUNCHED):
+        found = _CONFIGURED.search(part) if f"@kernels_{name} " in part else None
+        stored = found and re.search(rf"llvm\.store (%\w+), {found[1]} : i64", part)
+        number = stored and re.search(rf"{stored[1]} = llvm\.mlir\.constant\((\d+) : i64\)", part)
+        if number:
+            return int(number[1])
+    raise LaunchError(
+        f"how much shared memory {name} gets is not said as this reader knows it", hint="pass all to a Launch"
+    )
+
+
+def _arguments(kernel: _Kernel, sizes: Sequence[int], args: Sequence[object]) -> Iterator[Argument]:
+    """Yield the arguments of the entry.
+
+    What has no bytes at run time is no parameter of it. A product's atom that has some, its flags, begins with zeros.
+    """
+    asked = [kind for kind in kernel.parameters if _is_given(kind)]
+    if len(asked) != len(args):
+        hint = f"it takes {', '.join(kind[:60] for kind in asked) or 'none'}"
+        raise LaunchError(f"{len(args)} arguments, where {kernel.name} takes {len(asked)}", hint=hint)
+    products = sum(map(_is_product, kernel.parameters))
+    if len(sizes) - len(asked) not in {0, products}:
+        what = f"{kernel.name} has {len(sizes)} parameters, of which {len(asked)} are understood"
+        raise LaunchError(what, hint="pass all to a Launch")
+    flags, given, place = len(sizes) > len(asked), iter(args), iter(sizes)
+    for kind in kernel.parameters:
+        if _is_given(kind):
+            next(place)
+            yield _argument(kind, next(given))
+        elif flags and _is_product(kind):
+            yield bytes(next(place))
+
+
+def _is_product(kind: str) -> bool:
+    return kind.startswith("!cute.tiled_mma<")
+
+
+def _is_given(kind: str) -> bool:
+    """Tell whether a parameter of a type is one that the host has something for."""
+    return bool(_MEMREF.match(kind) or _SCALAR.match(kind)) or kind.startswith("!cute.ptr<") or "_tma_" in kind
+
+
+def _argument(kind: str, value: object) -> Argument:
+    tensor, scalar = _MEMREF.match(kind), _SCALAR.match(kind)
+    if tensor and not isinstance(value, tuple):
+        return _structure(kind, tensor[1], value)
+    if scalar and scalar[0] == "f16":
+        return np.float16(cast("float", value)).tobytes()
+    return cast("Argument", value)
+
+
+def _structure(kind: str, layout: str, value: object) -> Argument:
+    """Return the address of an array with the extents and strides that the compiler did not know."""
+    inner: Any = value.array if isinstance(value, DeviceArray | Uninitialised) else value
+    if not is_cpu_array(inner):
+        raise LaunchError(f"{type(value).__name__} stands where {kind} is due", hint="pass an array")
+    known = argument_of(inner)
+    spanned = is_tensor(inner) or not inner.flags.c_contiguous
+    member = value if isinstance(value, DeviceArray | Uninitialised) else storage_of(inner) if spanned else inner
+    shape, _, strides = layout.partition(":")
+    return (member, *_unknown(kind, shape, known.shape), *_unknown(kind, strides, known.strides, known.shape))
+
+
+def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:
+    """Yield those extents or strides of an array that a layout leaves open, as they are passed."""
+    modes = list(_split(text.removeprefix("(").removesuffix(")")))
+    plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
+    if not plain and "?" in text:
+        raise LaunchError(f"an array does not say what {kind} is", hint="pass the tuple of what the host passes")
+    for place, (mode, number) in enumerate(zip(modes, numbers, strict=True) if plain else ()):
+        if mode.startswith("?"):
+            yield np.int64(number) if "i64" in mode else np.int32(number)
+        elif int(mode) != number and (not extents or extents[place] > 1):
+            raise LaunchError(f"{number} stands where {kind} has {mode}", hint="pass an array of this layout")
