@@ -48,9 +48,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Pause coverage where it says nothing new: `scaled` tests run the same lines over corpora, tables and kernels.
 
-    The tracer would cost more than the tests. SEMANTICS are measured: no others run all that computes.
+    The tracer would cost more than the tests. The simulator's own are measured: no others run all that computes.
     """
-    scaled = item.get_closest_marker("scaled") is not None and SEMANTICS not in item.nodeid
+    scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/pyptx-sim/")
     if item.config.pluginmanager.hasplugin("_cov") and (scaled or item.nodeid.startswith(UNMEASURED)):
         item.add_marker(pytest.mark.no_cover)
 
