@@ -76,15 +76,18 @@ def graph(package: Path) -> Mapping[str, set[str]]:
         for path in package.rglob("*.py*")
         if path.suffix in {".py", ".pyi"}
     }
-    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in files.items()}
+    texts = {module: path.read_text(encoding="utf-8") for module, path in files.items()}
+    trees = {module: ast.parse(text) for module, text in texts.items()}
     doors = dict[str, str]()
     for module, path in files.items():
         if path.name == "__init__.py":
             doors |= front_door(trees[module], module)
     found = dict[str, set[str]]()
     for module, tree in trees.items():
-        names = [name for statement in run_time_imports(tree) for name in names_in(statement)]
-        run = {each for name in (*names, *modules_named(tree)) for each in loaded(name, files, doors)}
+        names = {name for statement in run_time_imports(tree) for name in names_in(statement)}
+        if "import_module" in texts[module]:
+            names.update(modules_named(tree))
+        run = {each for name in names for each in loaded(name, files, doors)}
         found[module] = {each for each in run & files.keys() if not f"{module}.".startswith(f"{each}.")}
     return found
 

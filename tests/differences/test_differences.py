@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.corpus_modules import CORPUS, FOLDERS, refused
-from tools.shares import FULL, at_most, full
+from tools.shares import FULL, at_most, full, share
 
 from pyptx_ir.diff import compare
 from pyptx_ir.syntax import Source, decode, emit, parse, positions
@@ -129,7 +129,7 @@ def code(text: str) -> list[str]:
 
 
 @pytest.mark.ptxas
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", share(FOLDERS, 2))
 def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
     made = 0
     for path, text in some(folder, 5):

@@ -233,7 +233,7 @@ def test_the_published_flagship_is_right_and_ends_too_early() -> None:
 
 @pytest.mark.hopper
 @pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("mode", [{}, {"late": True}, {"seed": 1}], ids=str)
+@pytest.mark.parametrize("mode", full([{}, {"late": True}, {"seed": 1}], default=[{"seed": 1}]), ids=str)
 def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cluster(mode: dict[str, Any]) -> None:
     module = importlib.import_module("examples.hopper.gemm_highperf_hopper")
     m, n, k = 2 * module.BM, 2 * module.BN, 2 * module.BK
