@@ -65,10 +65,10 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
         count = 0 if output is None else math.prod(output.shape)
         if output is None or not count:
             continue
-        written = known[item.start : item.start + item.array.nbytes].reshape(count, -1).all(axis=1)
-        missing = np.flatnonzero(~written)
-        if not len(missing):
+        written = known[item.start : item.start + item.array.nbytes]
+        if written.all():
             continue
+        missing = np.flatnonzero(~written.reshape(count, -1).all(axis=1))
         first = f"{output.name}[{', '.join(map(str, _first(output, missing)))}]"
         message = f"no thread has written {len(missing)} of the {count} elements of output '{output.name}'"
         pc = writes.last.get(item.name)

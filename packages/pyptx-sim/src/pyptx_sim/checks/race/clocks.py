@@ -54,6 +54,12 @@ class Columns:
             self._parted[warp] = True
         return column
 
+    def of_threads(self, warps: Offsets, lanes: Offsets) -> NDArray[np.int64]:
+        """Return the columns of some lanes; from now on they have them."""
+        for new in np.flatnonzero(self._of_lanes[warps, lanes] < 0).tolist():
+            self.of_lane(int(warps[new]), int(lanes[new]))
+        return self._of_lanes[warps, lanes]
+
     def of_lanes(self) -> Iterator[tuple[int, int, int]]:
         """Yield the columns of lanes by themselves: the warp, the lane, and which it is."""
         return ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
@@ -199,14 +205,12 @@ class WarpClocks:
         return told
 
     def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Known:
-        columns = [
-            [self.own.of_lane(warp, lane) for lane in np.flatnonzero(mask).tolist()]
-            for warp, mask in zip(warps[~whole].tolist(), masks[~whole], strict=True)
-        ]
         positions, lanes = np.nonzero(masks)
-        told: Known = self.known[np.unique(self._row[warps[positions] * LANES + lanes])].max(axis=0)
-        for warp, own in zip(warps[~whole].tolist(), columns, strict=True):
-            told[own] = self.now[warp]
+        alone = np.flatnonzero(~whole[positions])
+        threads = warps[positions]
+        own = self.own.of_threads(threads[alone], lanes[alone])
+        told: Known = self.known[np.unique(self._row[threads * LANES + lanes])].max(axis=0)
+        told[own] = self.now[threads[alone]]
         return told
 
     def known_by(self, warps: Offsets, masks: Masks) -> Known:
@@ -228,10 +232,11 @@ class WarpClocks:
             self.known[all_, :count] = np.maximum(self.known[all_, :count], told)
         if plain.all():
             return
-        for warp, mask in zip(warps[~plain].tolist(), masks[~plain], strict=True):
-            rows = self._row[warp * LANES : (warp + 1) * LANES][mask]
-            if not (told > self.known[rows, :count].min(axis=0)).any():
-                continue
+        warps, masks = warps[~plain], masks[~plain]
+        positions, lanes = np.nonzero(masks)
+        rows = self._row[warps[positions] * LANES + lanes]
+        behind = np.unique(positions[(self.known[rows, :count] < told).any(axis=1)])
+        for warp, mask in zip(warps[behind].tolist(), masks[behind], strict=True):
             for row in self._alone(warp, mask):
                 np.maximum(self.known[row, :count], told, out=self.known[row, :count])
 
@@ -259,7 +264,12 @@ class WarpClocks:
                 self.learn(warps[here], masks[here], self.told(warps[here], masks[here]))
             return
         self.known[warps, warps] = self.now[warps]
-        self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
+        low, size = int(warps[0]), int(sizes[0])
+        if (sizes == size).all() and (warps == np.arange(low, low + len(warps))).all():
+            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view
+            groups[:] = groups.max(axis=1, keepdims=True)
+        else:
+            self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
         self.now[warps] += 1
         members = (warps // self._group * self._group)[:, None] + np.arange(self._group)
         self.settled[warps] = self.known[warps[:, None], members].min(axis=1)
