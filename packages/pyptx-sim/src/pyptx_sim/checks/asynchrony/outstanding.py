@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Outstanding:
         self._clocks: NDArray[np.int32] = np.zeros(0, np.int32)
         self._groups: NDArray[np.int64] = np.zeros((0, WARP), np.int64)
         self._last: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._fresh: list[tuple[NDArray[Any], ...]] = []  # such columns, not yet there: most are asked for together
 
     def add(
         self,
@@ -39,13 +40,18 @@ class Outstanding:
         """Add pieces; `lanes[i]` has issued a part of number `pieces[i]`, in group `groups[i]`."""
         fresh = np.full((len(columns), WARP), _NONE)
         fresh[pieces, lanes] = groups
-        self._columns = np.concatenate([self._columns, columns])
-        self._clocks = np.concatenate([self._clocks, clocks])
-        self._groups = np.concatenate([self._groups, fresh])
-        self._last = np.concatenate([self._last, fresh.max(axis=1)])
+        self._fresh.append((columns, clocks, fresh, fresh.max(axis=1)))
+
+    def _gather(self) -> None:
+        """Put what is fresh behind the rest."""
+        if self._fresh:
+            tables = zip((self._columns, self._clocks, self._groups, self._last), *self._fresh, strict=True)
+            self._columns, self._clocks, self._groups, self._last = (np.concatenate(each) for each in tables)
+            self._fresh.clear()
 
     def judged(self, columns: Offsets, below: NDArray[np.int64]) -> Waited:
         """Return what there is of different columns, for a wait of each: groups `below` those are over, by lane."""
+        self._gather()
         places = np.full(int(max(self._columns.max(initial=0), columns.max(initial=0))) + 1, -1)
         places[columns] = np.arange(len(columns))
         where = places[self._columns]
@@ -74,10 +80,12 @@ class Outstanding:
 
     def drop_known(self, first: int, known: NDArray[np.int32]) -> None:
         """Forget what is known of all columns from `first` on."""
+        self._gather()
         self.drop(self._clocks <= known[self._columns - first])
 
     def of(self, column: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield the clock and the lanes of each piece of a column."""
+        self._gather()
         for piece in np.flatnonzero(self._columns == column):
             yield int(self._clocks[piece]), np.flatnonzero(self._groups[piece] >= 0)
 

@@ -235,7 +235,9 @@ class WarpClocks:
         warps, masks = warps[~plain], masks[~plain]
         positions, lanes = np.nonzero(masks)
         rows = self._row[warps[positions] * LANES + lanes]
-        behind = np.unique(positions[(self.known[rows, :count] < told).any(axis=1)])
+        distinct = np.unique(rows)
+        late = distinct[(self.known[distinct, :count] < told).any(axis=1)]
+        behind = np.unique(positions[np.isin(rows, late)]) if len(late) else late
         for warp, mask in zip(warps[behind].tolist(), masks[behind], strict=True):
             for row in self._alone(warp, mask):
                 np.maximum(self.known[row, :count], told, out=self.known[row, :count])
