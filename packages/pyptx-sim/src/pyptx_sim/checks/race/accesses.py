@@ -111,7 +111,7 @@ class Accesses:
             for more in (shadow.more_reads, shadow.more_polls, shadow.more_writes):
                 more.drop(step.at)
         shadow.write.put(step.at, step.entries, step.reach)
-        shadow.atomic[step.at] = kind == "atomic"
+        shadow.mark_atomic(step.at, atomic=kind == "atomic")
         if not rises(step.at) and (kind == "write" or self._causality.mixed or not self._causality.updates(step.pc)):
             self._judge_within(shadow, step)
 

@@ -78,7 +78,8 @@ class Readers:
         last = self._reads.get(at[again])
         self._latest[step.at] = np.maximum(latest, step.entries[:, TIME].max())
         self._reads.put(at, step.entries)
-        if not rises(at) and lanes_differ(self._reads.get(at), step.entries).any():
+        apart = rises(at) or rises(step.warps * len(self._latest) + step.at)
+        if not apart and lanes_differ(self._reads.get(at), step.entries).any():
             step, some = by_warp_and_granule(step)
             places = np.full(len(at), -1)
             places[again] = np.arange(len(again))

@@ -274,6 +274,7 @@ class Shadow:
     covered: Table = field(init=False)
     cached: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
+    _atomics: bool = False
     more_reads: Overflow = field(init=False)
     more_polls: Overflow = field(init=False)
     more_writes: Overflow = field(init=False)
@@ -299,6 +300,12 @@ class Shadow:
         self.more_reads, self.more_polls, self.more_writes = Overflow(count), Overflow(count), Overflow(count)
         if self.readers is not None:
             self.readers.clear()
+
+    def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool) -> None:
+        """Say of the last writes of granules whether they were strong; where none ever was, nothing is to be said."""
+        self._atomics |= atomic
+        if self._atomics:
+            self.atomic[at] = atomic
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
