@@ -284,7 +284,8 @@ class AsyncRaces:
         """Judge work against earlier work, and return what it accesses, to be entered: its own touches may meet."""
         for touch in work.touches:
             self._fit(touch)
-        return [self._judge_touch(work, touch, *self._knowing(work)) for touch in work.touches]
+        known, rows = self._knowing(work)
+        return [self._judge_touch(work, touch, known, rows) for touch in work.touches]
 
     def enter(self, work: Work, judged: Sequence[Entries | None], item_ids: Sequence[int]) -> None:
         """Enter work that has been judged; `item_ids` name its operations in later events."""
@@ -304,7 +305,9 @@ class AsyncRaces:
         rows = self._clocks.rows(work.warps, work.lanes)
         if work.together == 1:
             return self._clocks.known, rows
-        known: Known = self._clocks.known[rows[:, None] + np.arange(work.together)].min(axis=1)
+        known: Known = self._clocks.known[rows]
+        for further in range(1, work.together):
+            np.minimum(known, self._clocks.known[rows + further], out=known)
         return known, np.arange(len(rows))
 
     def _fit(self, touch: Touch) -> None:

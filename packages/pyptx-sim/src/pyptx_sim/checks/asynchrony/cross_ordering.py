@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
             ...
 
 
+# So many uses of mbarriers are gathered before they are noted by warp.
+_FRESH: Final = 1 << 10
+
+
 class CrossOrdering:
     """Judges asynchronous work against accesses of warps, uses of mbarriers, and the ends of blocks."""
 
@@ -46,6 +50,7 @@ class CrossOrdering:
         self._showing: dict[int, bool] = {}  # by instruction, whether what it writes every proxy sees
         self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
         self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lanes, time, pc
+        self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # such uses, not yet there
         # By place and a warp of another block: lanes, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
@@ -58,6 +63,7 @@ class CrossOrdering:
         """Forget the mbarriers of the warps before."""
         self._made.clear()
         self._uses.clear()
+        self._fresh.clear()
         self._arrivals.clear()
         self._seen.clear()
         self._shown.clear()
@@ -207,11 +213,11 @@ class CrossOrdering:
 
     def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
-        uses, users = self._uses.setdefault(place, {}), warps.tolist()
-        for user, lanes, time in zip(users, masks_of(masks).tolist(), self._clocks.now[warps].tolist(), strict=True):
-            uses[user] = (lanes, time, pc)
+        self._fresh.append((place, warps.copy(), masks.copy(), self._clocks.now[warps], pc))
+        if len(self._fresh) > _FRESH:
+            self._note_uses()
         made = self._made.get(place)
-        if made is None or self._seen[place].issuperset(users):
+        if made is None or self._seen[place].issuperset(warps.tolist()):
             return
         warp, lanes, time, other_pc = made
         first = masks.argmax(axis=1)
@@ -223,6 +229,14 @@ class CrossOrdering:
             where = self._view.describe("shared", place)
             message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
             self._report("mbarrier-unsynchronised", message, pc, other_pc)
+
+    def _note_uses(self) -> None:
+        """Note the last use of each mbarrier by each warp: nobody asks unless one is invalidated."""
+        for place, warps, masks, times, pc in self._fresh:
+            uses = self._uses.setdefault(place, {})
+            for user, lanes, time in zip(warps.tolist(), masks_of(masks).tolist(), times.tolist(), strict=True):
+                uses[user] = (lanes, time, pc)
+        self._fresh.clear()
 
     def _holds(
         self, rows: Offsets, warp: int, lanes: int, time: int, further: Columns | None = None
@@ -238,6 +252,7 @@ class CrossOrdering:
     def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Report uses of an mbarrier that nothing orders before its end."""
         rows = self._clocks.rows(np.array([warp]), np.array([lane]))
+        self._note_uses()
         for user, (its, time, other_pc) in self._uses.pop(place, {}).items():
             if user != warp and not self._holds(rows, user, its, time)[0]:
                 where = self._view.describe("shared", place)
@@ -280,8 +295,10 @@ class CrossOrdering:
         self.used(place, warps, masks, pc)
         if self._view.cluster_size > 1:
             home = place // self._view.shared_stride()
-            for warp in warps[warps // self._view.warps_per_cta != home].tolist():
-                self._arrivals[place, warp] = self._uses[place][warp]
+            foreign = np.flatnonzero(warps // self._view.warps_per_cta != home)
+            lanes, times = masks_of(masks[foreign]).tolist(), self._clocks.now[warps[foreign]].tolist()
+            for number, warp in enumerate(warps[foreign].tolist()):
+                self._arrivals[place, warp] = lanes[number], times[number], pc
 
     def init_columns(self) -> Columns:
         """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
@@ -297,10 +314,13 @@ class CrossOrdering:
 
     def wave_ended(self) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
-        for (place, warp), (lanes, time, pc) in self._arrivals.items():
-            end = self._known_at_end(place // self._view.shared_stride())
-            if not self._held_at_end(end, np.array([warp]), np.array([lanes]), np.array([time]))[0]:
-                self._tell_exited("arrives at the mbarrier", warp, place, pc)
+        by_block: dict[int, list[tuple[int, int, int, int, int]]] = {}
+        for (place, warp), arrival in self._arrivals.items():
+            by_block.setdefault(place // self._view.shared_stride(), []).append((place, warp, *arrival))
+        for block, arrivals in by_block.items():
+            places, warps, masks, times, pcs = np.array(arrivals).T
+            for late in np.flatnonzero(~self._held_at_end(self._known_at_end(block), warps, masks, times)).tolist():
+                self._tell_exited("arrives at the mbarrier", int(warps[late]), int(places[late]), int(pcs[late]))
         for block, foreign in self.foreign.by_block():
             end = self._known_at_end(block)
             bad = np.flatnonzero(~self._held_at_end(end, foreign.warps, foreign.masks, foreign.times))

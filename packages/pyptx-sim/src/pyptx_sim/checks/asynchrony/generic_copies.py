@@ -46,7 +46,7 @@ class GenericCopies:
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks) -> None:
         """Note when lanes wait for groups of a kind: a fence in front of that shows nobody what the copies write."""
         if kind in self._kinds:
-            self._fresh.append((warps, masks.copy(), self._clocks.now[warps]))
+            self._fresh.append((warps.copy(), masks.copy(), self._clocks.now[warps]))
 
     def _note(self) -> None:
         """Note fresh waits by thread: nobody asks for most of them."""

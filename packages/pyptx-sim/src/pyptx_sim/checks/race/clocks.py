@@ -151,6 +151,10 @@ class WarpClocks:
         """Return the rows of all lanes of `count` warps."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])
 
+    def _rows_of(self, warps: Offsets) -> Offsets:
+        """Return the rows of all lanes of some warps."""
+        return np.unique(self._row.reshape(-1, LANES)[warps]) if self._parted[warps].any() else warps
+
     def whole(self, warps: Offsets, masks: Masks) -> NDArray[np.bool_]:
         """Tell for each warp whether a mask names all its lanes."""
         missing: NDArray[np.bool_] = ~masks & ~self._absent[warps]
@@ -225,14 +229,13 @@ class WarpClocks:
 
     def learn(self, warps: Offsets, masks: Masks, told: Known) -> None:
         """Let lanes of `warps` know what has been told, perhaps before there were all columns."""
-        plain = self.whole(warps, masks) & ~self._parted[warps]
-        count = len(told)
-        if plain.any():
-            all_ = warps[plain]
-            self.known[all_, :count] = np.maximum(self.known[all_, :count], told)
-        if plain.all():
+        whole, count = self.whole(warps, masks), len(told)
+        if whole.any():
+            rows = self._rows_of(warps[whole])
+            self.known[rows, :count] = np.maximum(self.known[rows, :count], told)
+        if whole.all():
             return
-        warps, masks = warps[~plain], masks[~plain]
+        warps, masks = warps[~whole], masks[~whole]
         positions, lanes = np.nonzero(masks)
         rows = self._row[warps[positions] * LANES + lanes]
         distinct = np.unique(rows)
@@ -244,10 +247,11 @@ class WarpClocks:
 
     def learn_of(self, warps: Offsets, masks: Masks, columns: Offsets, times: NDArray[np.int32]) -> None:
         """Let lanes of each of `warps` know the work of one column up to a time."""
-        plain = self.whole(warps, masks) & ~self._parted[warps]
-        at = warps[plain], columns[plain]
-        self.known[at] = np.maximum(self.known[at], times[plain])
-        for warp, mask, column, time in zip(warps[~plain], masks[~plain], columns[~plain], times[~plain], strict=True):
+        whole = self.whole(warps, masks)
+        full = np.repeat(warps[whole], LANES)
+        at = self.rows(full, np.arange(len(full)) % LANES), np.repeat(columns[whole], LANES)
+        self.known[at] = np.maximum(self.known[at], np.repeat(times[whole], LANES))
+        for warp, mask, column, time in zip(warps[~whole], masks[~whole], columns[~whole], times[~whole], strict=True):
             told = np.zeros(self.known.shape[1], np.int32)
             told[column] = time
             self.learn(np.array([warp]), mask[None], told)
