@@ -58,15 +58,14 @@ class Readers:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each."""
-        settled = int(self._clocks.settled[: len(self._clocks.now)].min())
-        known = np.flatnonzero(self._latest > settled)  # the other reads are over for everybody
-        at = (np.arange(self._group)[:, None] * len(self._latest) + known).reshape(-1)
+        read = np.flatnonzero(self._latest)  # of a large memory warps do not read most
+        at = (np.arange(self._group)[:, None] * len(self._latest) + read).reshape(-1)
         rows = self._reads.get(at)
-        read = np.flatnonzero(rows[:, TIME])
-        parts = at[read, None] * factor + np.arange(factor)
+        kept = np.flatnonzero(rows[:, TIME])
+        parts = at[kept, None] * factor + np.arange(factor)
         self._reads = Table(self._group * len(self._latest) * factor)
-        if len(read):
-            self._reads.put(parts.reshape(-1), rows[read].repeat(factor, axis=0))
+        if len(kept):
+            self._reads.put(parts.reshape(-1), rows[kept].repeat(factor, axis=0))
         self._latest = self._latest.repeat(factor)
         self._place()
 
