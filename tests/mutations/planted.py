@@ -5,35 +5,14 @@ Lines are marks of the subject's text: that of the finding, and that of the othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyptx_sim.extension import extensions
 
-SHIPPED = frozenset(rule.name for name in ("sim", "hopper") for rule in extensions()[name].rules)
+from .planted_tensors import PLANTED as TENSORS
+from .rows import planted
+
+_LUCK = frozenset({"tensor-race"})  # two works issued at once; one behind the other, the second has not waited
+SHIPPED = frozenset(rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules) - _LUCK
 """The rules of what ships: other plugins may be installed, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """One fault; `number` chooses among several changes that an operator makes of one line."""
-
-    subject: str
-    operator: str
-    at: str
-    rule: str
-    lines: tuple[str, ...]
-    number: int = 0
-
-    def __str__(self) -> str:
-        """Return the row in words."""
-        which = f" ({self.number + 1})" if self.number else ""
-        return f"{self.subject}: {self.operator}{which} at {self.at}"
-
-
-def planted(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Planted, ...]:
-    """Return the faults of a subject: operator, line, rule, lines that the finding names, and perhaps a number."""
-    return tuple(Planted(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)
-
 
 PLANTED = (
     *planted(
@@ -256,4 +235,5 @@ PLANTED = (
         ("drop a proxy fence", "show", "missing-proxy-fence", "ask read"),
         ("drop a cluster barrier", "again", "early-reuse", "ask read"),
     ),
+    *TENSORS,
 )

@@ -315,6 +315,11 @@ def _taken_over() -> Case:
     return [out], [(out, np.broadcast_to(np.arange(32), (12, 32)))]
 
 
+def _launches() -> Case:
+    out = np.zeros(13, np.uint32)
+    return [out], [(out, np.full(13, 64, np.uint32))]
+
+
 SUBJECTS = {
     subject.name: subject
     for subject in (
@@ -344,5 +349,6 @@ SUBJECTS = {
         Subject("tensor_turns", _tensor_turns, block=160),
         Subject("tensor_stationary", _tensor_stationary, block=128),
         Subject("taken_over", _taken_over, block=32, grid=12, cluster=2),
+        Subject("launches", _launches, block=64, grid=13),
     )
 }

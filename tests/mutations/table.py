@@ -12,7 +12,7 @@ from .subjects import SUBJECTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .planted import Planted
+    from .rows import Planted
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "planted-faults.md"

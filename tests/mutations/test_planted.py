@@ -11,7 +11,8 @@ from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
 from pyptx_sim.mutations import mutants, mutations
 
-from .planted import PLANTED, SHIPPED, Planted
+from .planted import PLANTED, SHIPPED
+from .rows import Planted
 from .subjects import SUBJECTS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.mutations import Mutant
 
-pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
 ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault of each rule

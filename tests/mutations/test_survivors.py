@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .subjects import Subject
 
-pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
 STEPS = 60_000  # of a run; what loops for ever is refused

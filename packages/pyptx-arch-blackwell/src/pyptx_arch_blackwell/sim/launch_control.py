@@ -203,5 +203,11 @@ STEPS: Final = (
 MUTATIONS: Final = (
     Mutation("drop a request for a cluster", (_TRY,), edits.drop, "nobody takes what has not been launched over"),
     Mutation("ask twice for a cluster", (_TRY,), edits.twice, "one of the two clusters is lost"),
+    Mutation(
+        "take every answer",
+        ("clusterlaunchcontrol.query_cancel.is_canceled",),
+        edits.become("setp.eq.b32", 0, "0", "0"),
+        "an answer that holds no cluster is taken for one",
+    ),
     Mutation("ask all blocks' cluster for one block", (_TRY,), edits.word(_ALL, ""), "other blocks wait for ever"),
 )

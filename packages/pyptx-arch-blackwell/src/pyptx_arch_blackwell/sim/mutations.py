@@ -105,7 +105,7 @@ _WAITING: Final = (
     Mutation("drop a tcgen05 fence", ("tcgen05.fence::before_thread_sync|fence::after_thread_sync",), edits.drop,
              "work in tensor memory is not ordered with other threads'"),
     Mutation("drop a commit of products", ("tcgen05.commit",), edits.drop, "nobody hears of them"),
-    Mutation("arrive, not commit", ("tcgen05.commit",), edits.become("mbarrier.arrive.shared::cta.b64", None, 0),
+    Mutation("arrive, not commit", ("tcgen05.commit",), edits.become("mbarrier.arrive.shared::cta.b64", "_", 0),
              "the arrival does not wait for the products"),
     Mutation("commit products too soon", ("tcgen05.commit",), edits.sooner, "what comes behind is not heard of"),
     Mutation("commit to the next mbarrier", ("tcgen05.commit",), edits.shift(0, 8), "another mbarrier hears"),

@@ -98,16 +98,23 @@ def invert_guard(site: Site) -> Iterator[Change]:
         yield {site.at: (evolve(site.instruction, guard=replace(guard, negated=not guard.negated)),)}
 
 
-def become(opcode: str, *operands: int | None) -> Edit:
-    """Put another instruction in its place, of its operands by their numbers; None is one that is not wanted (`_`)."""
+def become(opcode: str, *operands: int | str) -> Edit:
+    """Put another instruction in its place, of its operands by their numbers; a string is an immediate, or `_`."""
 
     def edit(site: Site) -> Iterator[Change]:
-        given = tuple(Sink() if index is None else _operand(site.instruction, index) for index in operands)
-        known = tuple(each for each in given if each is not None)
-        if len(known) == len(operands):
-            yield {site.at: (evolve(site.instruction, opcode=tuple(opcode.split(".")), operands=known),)}
+        known: list[Operand] = []
+        for each in operands:
+            given = _operand(site.instruction, each) if isinstance(each, int) else _written(each)
+            if given is None:
+                return
+            known.append(given)
+        yield {site.at: (evolve(site.instruction, opcode=tuple(opcode.split(".")), operands=tuple(known)),)}
 
     return edit
+
+
+def _written(text: str) -> Operand:
+    return Sink() if text == "_" else Immediate(text)
 
 
 # --- loops that wait ------------------------------------------------------------------------------

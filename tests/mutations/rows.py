@@ -1,0 +1,27 @@
+"""What a row of the table of planted faults is: a kernel, a change, the marked line, and the finding that names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """One fault; `number` chooses among several changes that an operator makes of one line."""
+
+    subject: str
+    operator: str
+    at: str
+    rule: str
+    lines: tuple[str, ...]
+    number: int = 0
+
+    def __str__(self) -> str:
+        """Return the row in words."""
+        which = f" ({self.number + 1})" if self.number else ""
+        return f"{self.subject}: {self.operator}{which} at {self.at}"
+
+
+def planted(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Planted, ...]:
+    """Return the faults of a subject: operator, line, rule, lines that the finding names, and perhaps a number."""
+    return tuple(Planted(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)
