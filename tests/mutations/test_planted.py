@@ -12,7 +12,6 @@ from pyptx_ir.toolchain import assemble
 from pyptx_sim.mutations import mutants, mutations
 
 from .planted import PLANTED, SHIPPED
-from .rows import Planted
 from .subjects import SUBJECTS
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
     from pyptx_sim.mutations import Mutant
+
+    from .rows import Planted
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 

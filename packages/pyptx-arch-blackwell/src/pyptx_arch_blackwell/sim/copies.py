@@ -99,7 +99,7 @@ def compile_copy(operands: Operands) -> Action:
             warps=warps,
             lanes=lanes,
             group=kind,
-            numbers=turn.join(kind),
+            numbers=np.zeros(turn.count, np.int64),
             blocks=first_blocks(turn, count),
             copy=copy,
             format=form,
@@ -108,6 +108,7 @@ def compile_copy(operands: Operands) -> Action:
             targets=targets,
         )
         if _sound(turn, item):
+            item.numbers = turn.join(kind)
             thread_order.issue(turn, item, _touches(item), proxy=ASYNC)
 
     return operands.action(issue)
@@ -188,12 +189,13 @@ def compile_shift(operands: Operands) -> Action:
             warps=warps,
             lanes=lanes,
             group=kind,
-            numbers=turn.join(kind),
+            numbers=np.zeros(turn.count, np.int64),
             blocks=first_blocks(turn, count),
             count=count,
             targets=targets,
         )
         if _shiftable(turn, item):
+            item.numbers = turn.join(kind)
             told = (touch(item.blocks + block, targets, _SHIFTED, writes=True) for block in range(count))
             thread_order.issue(turn, item, told, proxy=ASYNC)
 

@@ -10,6 +10,7 @@ RULES: Final = (
     Rule(
         name="tensor-race",
         summary="two accesses to the same cells of tensor memory, one of them writes, and nothing orders the two",
+        hint="let one thread issue the work (elect.sync), or order the threads: a barrier, an mbarrier",
         observer="races",
     ),
     Rule(

@@ -27,7 +27,7 @@ class GroupKind:
     what these `lanes` have issued themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has
     to be so far. `pipelined`: what threads issue is performed in the order in which they do so, if that is ordered
     itself: such an operation need not wait for earlier ones of the kind. `severity` is that of not having waited, if it
-    isn't the rule's. `wait` says how to, for the hint of what is touched too early: "wgmma.wait_group".
+    isn't the rule's. `wait` says how to, for the hint of what is touched too early: "cp.async.wait_group".
     """
 
     name: str

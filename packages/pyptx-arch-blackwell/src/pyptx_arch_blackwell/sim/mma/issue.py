@@ -88,7 +88,7 @@ def compile_product(operands: Operands) -> Action:
                 warps=warps,
                 lanes=lanes,
                 group=kind,
-                numbers=some.join(kind),
+                numbers=np.zeros(some.count, np.int64),
                 blocks=first_blocks(some, opcode.blocks),
                 plan=plan,
                 d=some.each(d).astype(np.int64),
@@ -101,6 +101,7 @@ def compile_product(operands: Operands) -> Action:
                 zeros=ZeroColumnMask.decode(mask) if mask else None,
             )
             if _sound(some, products):
+                products.numbers = some.join(kind)
                 if some.checked:
                     some.part(Collectors).judge(some, products, uses)
                 thread_order.issue(some, products, _touches(products), proxy=ASYNC)
