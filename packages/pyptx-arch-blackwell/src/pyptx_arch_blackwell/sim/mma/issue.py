@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyptx_arch_blackwell.datapath import Rectangle
     from pyptx_arch_blackwell.sim.mma.plan import Plan
-    from pyptx_sim.extension import Action, Array, IntArray, Operands, Reader, Turn
+    from pyptx_sim.extension import Action, Array, GroupKind, IntArray, Operands, Reader, Turn
     from pyptx_sim.extension.shared_matrices import Extent
 
 __all__ = ["STEPS"]
@@ -60,18 +60,46 @@ def opcode_of(operands: Operands) -> Opcode:
     )
 
 
+class _Given:
+    """What the threads of a turn give for a product."""
+
+    def __init__(self, operands: Operands, opcode: Opcode) -> None:
+        self._d, self._b = address_of(operands, "d"), operands.source("b", "u64")
+        self._a = address_of(operands, "a") if opcode.in_tensor else operands.source("a", "u64")
+        self._further = tuple(address_of(operands, name) for name in _FURTHER if name in operands.names)
+        self._adds = operands.source("p", "pred")
+        masks = operands.elements(operands.named("lanes")) if "lanes" in operands.names else ()
+        self._disabled = tuple(operands.read(each, "u32") for each in masks)
+        self._divisor = operands.number("scale") if "scale" in operands.names else 0
+
+    def products(self, turn: Turn, kind: GroupKind, plan: Plan, zeros: int) -> Products:
+        """Return the products of the threads, which are of no group yet."""
+        warps, lanes = turn.threads
+        return Products(
+            wave=turn.wave,
+            pc=turn.pc,
+            warps=warps,
+            lanes=lanes,
+            group=kind,
+            numbers=np.zeros(turn.count, np.int64),
+            blocks=first_blocks(turn, plan.opcode.blocks),
+            plan=plan,
+            d=turn.each(self._d).astype(np.int64),
+            a=turn.each(self._a).astype(np.uint64),
+            b=turn.each(self._b),
+            adds=turn.each(self._adds),
+            further=tuple(turn.each(each).astype(np.int64) for each in self._further),
+            disabled=_columns(turn, self._disabled),
+            divisor=self._divisor,
+            zeros=ZeroColumnMask.decode(zeros) if zeros else None,
+        )
+
+
 def compile_product(operands: Operands) -> Action:
     """Issue a product of each thread."""
-    opcode, kind = opcode_of(operands), pipeline_of(operands)
-    d, b = address_of(operands, "d"), operands.source("b", "u64")
-    a = address_of(operands, "a") if opcode.in_tensor else operands.source("a", "u64")
-    further = tuple(address_of(operands, name) for name in _FURTHER if name in operands.names)
-    idesc, adds = operands.source("idesc", "u32"), operands.source("p", "pred")
-    masks = operands.elements(operands.named("lanes")) if "lanes" in operands.names else ()
-    disabled = tuple(operands.read(each, "u32") for each in masks)
+    opcode, kind, uses = opcode_of(operands), pipeline_of(operands), collecting(operands)
+    given, idesc = _Given(operands, opcode), operands.source("idesc", "u32")
     zeros = operands.source("zeros", "u64") if "zeros" in operands.names else None
-    divisor = operands.number("scale") if "scale" in operands.names else 0
-    uses = collecting(operands)
 
     def issue(turn: Turn) -> None:
         if not turn.part(Pairing).holds(turn, opcode.blocks):
@@ -79,32 +107,13 @@ def compile_product(operands: Operands) -> Action:
         columns = np.zeros(turn.count, np.uint64) if zeros is None else turn.each(zeros)
         for bits, mask, some in _alike(turn, turn.each(idesc), columns):
             plan = _plan(some, opcode, bits)
-            if plan is None:
+            products = None if plan is None else given.products(some, kind, plan, mask)
+            if products is None or not _sound(some, products):
                 continue
-            warps, lanes = some.threads
-            products = Products(
-                wave=some.wave,
-                pc=some.pc,
-                warps=warps,
-                lanes=lanes,
-                group=kind,
-                numbers=np.zeros(some.count, np.int64),
-                blocks=first_blocks(some, opcode.blocks),
-                plan=plan,
-                d=some.each(d).astype(np.int64),
-                a=some.each(a).astype(np.uint64),
-                b=some.each(b),
-                adds=some.each(adds),
-                further=tuple(some.each(each).astype(np.int64) for each in further),
-                disabled=_columns(some, disabled),
-                divisor=divisor,
-                zeros=ZeroColumnMask.decode(mask) if mask else None,
-            )
-            if _sound(some, products):
-                products.numbers = some.join(kind)
-                if some.checked:
-                    some.part(Collectors).judge(some, products, uses)
-                thread_order.issue(some, products, _touches(products), proxy=ASYNC)
+            products.numbers = some.join(kind)
+            if some.checked:
+                some.part(Collectors).judge(some, products, uses)
+            thread_order.issue(some, products, _touches(products), proxy=ASYNC)
 
     return operands.action(issue)
 
