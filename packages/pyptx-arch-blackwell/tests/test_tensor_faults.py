@@ -1,0 +1,198 @@
+"""What is found of threads that work in tensor memory together: fences, pairs, columns given back, buffers of factors.
+
+Faults that mutations plant are tried in `tests/mutations`; here is what takes more than one change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyptx_sim import Finding, run
+
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+schedules = pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+
+# Zeros as factors of 64 by 16 and of 16 by 16, and columns of tensor memory at %r20. Threads 0 and 32 act: %p0, %p1.
+KERNEL = """
+.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k()
+{{
+.reg .pred %p<8>;
+.reg .b32 %r<30>;
+.reg .b64 %rd<20>;
+.shared .align 1024 .b8 factors[4096];
+.shared .align 8 .b64 ready;
+.shared .align 8 .b64 done;
+.shared .align 4 .b32 columns;
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p0, %r1, 0;
+setp.eq.u32 %p1, %r1, 32;
+setp.lt.u32 %p2, %r1, 32;
+setp.ne.u32 %p3, 0, 0;
+@%p0 mbarrier.init.shared::cta.b64 [ready], 1;
+@%p0 mbarrier.init.shared::cta.b64 [done], 1;
+@%p0 fence.mbarrier_init.release.cluster;
+mov.u32 %r9, factors;
+mad.lo.u32 %r10, %r1, 64, %r9;
+mov.u32 %r11, 0;
+st.shared.v4.u32 [%r10], {{%r11, %r11, %r11, %r11}};
+st.shared.v4.u32 [%r10+16], {{%r11, %r11, %r11, %r11}};
+st.shared.v4.u32 [%r10+32], {{%r11, %r11, %r11, %r11}};
+st.shared.v4.u32 [%r10+48], {{%r11, %r11, %r11, %r11}};
+fence.proxy.async.shared::cta;
+@%p2 tcgen05.alloc.cta_group::{blocks}.sync.aligned.shared::cta.b32 [columns], 32;
+bar.sync 0;
+ld.shared.u32 %r20, [columns];
+shr.u32 %r9, %r9, 4;
+cvt.u64.u32 %rd10, %r9;
+or.b64 %rd10, %rd10, 0x0000401000080000;
+add.u64 %rd11, %rd10, 128;
+mov.u32 %r21, {product:#x};
+{body}
+}}
+"""
+PRODUCT = 0x04040490  # f32 of bf16 times bf16, 64 by 16
+MULTIPLY = "tcgen05.mma.cta_group::1.kind::f16{collector} [%r20], %rd10, {b}, %r21, {adds};"
+COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];"
+FREE = "@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r20, 32;"
+BEFORE, AFTER = (f"tcgen05.fence::{order}_thread_sync;" for order in ("before", "after"))
+
+
+def wait(barrier: str) -> str:
+    return (
+        f"W{barrier}: mbarrier.try_wait.parity.shared::cta.b64 %p4, [{barrier}], 0;\n"
+        f"@%p4 bra D{barrier};\nbra W{barrier};\nD{barrier}:"
+    )
+
+
+def multiply(adds: str = "%p3", *, collector: str = "", b: str = "%rd11") -> str:
+    return MULTIPLY.format(adds=adds, collector=collector and f".collector::a::{collector}", b=b)
+
+
+def found(*body: str, blocks: int = 1, product: int = PRODUCT, **options: Any) -> tuple[Finding, ...]:
+    text = KERNEL.format(body="\n".join((*body, "ret;")), blocks=blocks, product=product)
+    return run(text, **{"grid": 1, "block": 64, "args": [], "checks": "all", **options}).findings
+
+
+def relay(*, before: bool, after: bool, commit: bool = False) -> tuple[str, ...]:
+    """Return a product of thread 0 that thread 32 goes on with, as one pipeline."""
+    return (
+        "@!%p0 bra SECOND;",
+        multiply(),
+        BEFORE if before else "",
+        COMMIT.replace("[done]", "[ready]") if commit else "mbarrier.arrive.shared::cta.b64 _, [ready];",
+        "SECOND:",
+        "@!%p1 bra LAST;",
+        wait("ready"),
+        AFTER if after else "",
+        multiply("!%p3"),
+        COMMIT,
+        "LAST:",
+        wait("done"),
+        "bar.sync 0;",
+        FREE,
+    )
+
+
+@schedules
+def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[str, Any]) -> None:
+    told = {
+        (before, after): [
+            (each.severity, "before" in (each.hint or ""))
+            for each in found(*relay(before=before, after=after), **schedule)
+            if each.rule == "tensor-fence"  # that thread 0 does not commit itself is said, too
+        ]
+        for before in (False, True)
+        for after in (False, True)
+    }
+    assert told == {
+        (True, True): [],
+        (True, False): [("note", False)],
+        (False, True): [("note", True)],
+        (False, False): [("note", False), ("note", True)],
+    }
+
+
+@schedules
+def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[str, Any]) -> None:
+    assert found(*relay(before=False, after=True, commit=True), **schedule) == ()
+    (note,) = found(*relay(before=False, after=False, commit=True), **schedule)
+    assert (note.rule, note.severity) == ("tensor-fence", "note")
+    assert note.hint is not None
+    assert "after_thread_sync" in note.hint
+
+
+@schedules
+def test_new_columns_need_no_fence_against_what_was_done_in_them_before(schedule: dict[str, Any]) -> None:
+    again = "@%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;"
+    first = ("@%p0 " + multiply(), "@%p0 " + COMMIT, wait("done"), "bar.sync 0;", FREE, again, "bar.sync 0;")
+    second = ("@%p1 " + multiply(), "@%p1 " + COMMIT.replace("done", "ready"), wait("ready"), "bar.sync 0;", FREE)
+    assert found(*first, *second, **schedule) == ()
+
+
+@schedules
+def test_columns_that_were_given_back_are_not_used(schedule: dict[str, Any]) -> None:
+    (used,) = found(FREE, "bar.sync 0;", "@%p1 " + multiply(), **schedule)
+    assert used.rule == "tensor-freed"
+    assert used.other_line is not None
+    assert "which were given back" in used.message
+
+
+@schedules
+def test_who_gives_columns_back_knows_that_loads_are_over(schedule: dict[str, Any]) -> None:
+    own = "shl.b32 %r12, %r1, 16;\nand.b32 %r12, %r12, 0x00200000;\nadd.u32 %r12, %r12, %r20;"
+    load, waits = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r13}, [%r12];", "tcgen05.wait::ld.sync.aligned;"
+    assert found(own, load, waits, "bar.sync 0;", FREE, **schedule) == ()
+    early = [each for each in found(own, load, "bar.sync 0;", FREE, waits, **schedule) if each.rule == "tensor-freed"]
+    (freed,) = early
+    assert "gives back lane" in freed.message
+    assert freed.hint is not None
+    assert "tcgen05.wait::ld" in freed.hint
+
+
+@schedules
+def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule: dict[str, Any]) -> None:
+    free = FREE.replace("::1", "::2").replace("%p2", "%p5")
+    body = ("mov.u32 %r12, %cluster_ctarank;", "setp.eq.and.u32 %p5, %r12, 0, %p2;", free)
+    leave = ("barrier.cluster.arrive;", "barrier.cluster.wait;")
+    findings = {each.rule: each for each in found(*body, *leave, blocks=2, grid=2, cluster=2, **schedule)}
+    message = findings["deadlock"].message.splitlines()[1]
+    assert "waits for a warp of block slot 1, the other one of its pair" in message
+    assert "the pair has to allocate and to free" in (findings["deadlock"].hint or "")
+
+
+def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
+    assert "tensor-pair" in {each.rule for each in found(FREE.replace("::1", "::2"), blocks=2)}
+
+
+@pytest.mark.parametrize(
+    ("uses", "b", "rules"),
+    [
+        (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
+        (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tensor-collector"]),
+        (("fill", "", "use"), ("%rd11",) * 3, ["tensor-collector"]),
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # b may be another one
+        (("use", "", ""), ("%rd11",) * 3, ["tensor-collector"]),
+    ],
+)
+def test_a_factor_is_taken_from_where_it_is_kept(uses: tuple[str, ...], b: tuple[str, ...], rules: list[str]) -> None:
+    products = ["@%p0 " + multiply(collector=use, b=each) for use, each in zip(uses, b, strict=True)]
+    findings = found(*products, "@%p0 " + COMMIT, wait("done"), "bar.sync 0;", FREE)
+    assert [each.rule for each in findings] == rules
+
+
+def test_two_copies_to_the_same_cells_at_once_race() -> None:
+    copy = "@%p5 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r20], %rd12;"
+    commits = ("@%p0 " + COMMIT, "@%p1 " + COMMIT.replace("done", "ready"), wait("done"), wait("ready"))
+    chosen = ("or.pred %p5, %p0, %p1;", "selp.b64 %rd12, %rd10, %rd11, %p0;")
+    (race,) = found(*chosen, copy, *commits, "bar.sync 0;", FREE)
+    assert race.rule == "tensor-race"
+
+
+def test_what_is_no_product_is_not_waited_for() -> None:
+    findings = found("@%p0 " + multiply(), FREE, product=0x02040490)
+    assert [each.rule for each in findings] == ["tensor-product"]
