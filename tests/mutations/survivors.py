@@ -46,6 +46,14 @@ def gap(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
 ANOTHER = "another thread does what one must do"
 TRADED = "the two halves trade places"
 OVER = "reads before an arrival are over for whoever waits, whatever the scopes of the two"
+TOGETHER = (
+    "tensor_pipeline",
+    "tensor_pair",
+    "tensor_scales",
+    "tensor_probabilities",
+    "tensor_turns",
+    "tensor_stationary",
+)
 COMPLETED = "asynchronous work of other blocks is waited for with the block's scope, as NVIDIA's own code does"
 
 FEWER = "there are fewer clusters than the rounds that a cluster may take"
@@ -94,5 +102,30 @@ SURVIVORS = (
     same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "taken_over"),
+    lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy",
+            "tensor_pair"),
     same("narrow a scope to the block", "mbarrier.try_wait", OVER, "multicast"),
+    same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tensor_scales", "tensor_stationary"),
+    same("move a bound", "setp.ne.u32 %p1, %r2, 0", ANOTHER, "tensor_scales", "tensor_stationary"),
+    same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "tensor_probabilities"),
+    same("move a bound", "setp.ne.u32 %p3, %r3, 0", ANOTHER, "tensor_pipeline", "tensor_pair", "tensor_turns"),
+    same("move a bound", "setp.ne.u32 %p1, %r2, 5", TRADED, "tensor_pipeline", "tensor_pair"),
+    same("move a bound", "setp.lt.u32 %p5, %r11, 512", "the number grows by 128", "tensor_turns"),
+    same("move a bound", "setp.eq.u32 %p0, %r2, 0", ANOTHER, "launches"),
+    same("move a bound", "setp.lt.u32 %p3, %r4, 13", "no block takes so many over", "launches"),
+    same("flip a constant", "mov.u32 %r4, 0", "no block takes so many over", "launches"),
+    same("let the other threads", "@!%p1 bra MULTIPLY", TRADED, "tensor_pipeline", "tensor_pair"),
+    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the barrier", "tensor_pipeline",
+         "tensor_pair", "tensor_turns"),
+    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the request", "launches"),
+    same("fence too late", "@%p0 fence.proxy.async", "still in front of the barrier", "tensor_probabilities"),
+    same("drop a barrier", "bar.sync 0", "that of the cluster is behind it", "tensor_pair"),
+    same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init, or all products, are before it",
+         "tensor_pair"),
+    same("drop a cluster barrier", "barrier.cluster.arrive.release;", "who frees meets the other block", "tensor_pair"),
+    same("drop a cluster wait", "barrier.cluster.wait.acquire;", "as above", "tensor_pair"),
+    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "what stands before it has been waited for", *TOGETHER),
+    lenient("drop a tcgen05 fence", "tcgen05.fence::after", "the wait is for what shared memory holds",
+            "tensor_pipeline", "tensor_pair"),
+    lenient("drop a proxy fence", "fence.proxy.async::generic", "one of the two is enough", "launches"),
 )  # fmt: skip

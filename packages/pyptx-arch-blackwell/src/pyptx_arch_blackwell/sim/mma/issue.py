@@ -166,6 +166,8 @@ def _sound(turn: Turn, products: Products) -> bool:
     plan = products.plan
     _judge_alignment(turn, products)
     sound = all(_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products))
+    if turn.checked:
+        _apart(turn, products)
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, products.b_extent)):
         if name == "b" or not plan.opcode.in_tensor:
             sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
@@ -209,6 +211,21 @@ def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addr
                        "it begins at lane 0; with M = 64 it may begin at lane 16", turn.count)  # fmt: skip
             return False
     return sound
+
+
+def _apart(turn: Turn, products: Products) -> None:
+    """Report sums in columns that the product reads: of a, of scales, of metadata."""
+    sums, *read = ((_span(rectangles), columns_of(at)) for rectangles, at in _matrices(products))
+    (_, end), d = sums
+    for (first, last), at in read:
+        if ((at + first < d + end) & (d < at + last)).any():
+            message = "a product writes its sums to columns that it reads"
+            turn.report(_RULE, message, hint="give the sums columns of their own", count=turn.count)
+
+
+def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
+    """Return the columns from the first to behind the last, relative to the address."""
+    return min(each.column for each in rectangles), max(each.column + each.columns for each in rectangles)
 
 
 def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
