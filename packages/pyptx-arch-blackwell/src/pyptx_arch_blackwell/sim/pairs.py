@@ -31,9 +31,8 @@ class Pairing:
             message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
             hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
             self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
-        size = self._wave.machine.launch.cluster_size
-        if blocks == 1 or all(int(rank) ^ 1 < size for rank in self._wave.rank[turn.warps]):
+        if blocks == 1 or all(turn.peers(warp, 1 << (int(self._wave.rank[warp]) ^ 1)) for warp in turn.warps.tolist()):
             return True
-        message = f"an instruction for a pair of blocks, and the cluster has {size}"
+        message = "an instruction for a pair of blocks, and the cluster lacks the other one"
         turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")
         return False

@@ -50,7 +50,7 @@ class ThreadOrder:
         self._wave = wave
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
-        pieces = len(wave.memory(SPACE).arena.data) // _PIECE
+        pieces = len(wave.memory(SPACE).arena.units(_PIECE))
         self._writes: NDArray[np.int32] = np.zeros(pieces, np.int32)  # numbers of issues
         self._reads: NDArray[np.int32] = np.zeros(pieces, np.int32)
         threads = wave.height, WARP
