@@ -1,4 +1,4 @@
-"""A bench for products of tcgen05: their matrices are drawn and laid out, one kernel issues them, all cells are compared.
+"""A bench for products of tcgen05: matrices are drawn and laid out, one kernel issues them, all cells are compared.
 
     bench = Bench(seed=1)
     bench.add(Product("f16", "f32", "bf16", "bf16", m=128, n=64))
@@ -29,43 +29,46 @@ __all__ = ["Bench", "Expected", "check"]
 
 @dataclass(frozen=True)
 class Expected:
-    """The factors of a product, what it adds to, its sums in float64, how far off each may be, and hidden lanes."""
+    """The factors of a product and their scales, what it adds to, its sums in float64, how far off each may be.
+
+    Lanes that are `hidden` get none.
+    """
 
     product: Product
     a: Array
     b: Array
+    scales: tuple[Array, Array] | None
     old: Array
     sums: Array
     bound: Array
     hidden: Array
 
-    @property
-    def places(self) -> tuple[Array, Array, Array]:
-        """The block, lane and column of each sum."""
-        it = self.product
-        block, lane, column = place_of_sum(it.m, it.n, blocks=it.blocks, sparse=it.sparse, ws=it.ws)
-        return block, lane + it.lane, column + it.d_at
-
     def found(self, memory: Array) -> Array:
         """Return the sums as they stand in tensor memory, as elements of their type."""
-        words, d = memory[self.places], self.product.d
+        words, d = memory[places(self.product)], self.product.d
         return words.astype(np.uint16).view(np.float16) if d == "f16" else words.view(DTYPES[d])
 
     def judge(self, memory: Array) -> None:
         """Compare the sums with what they should be."""
-        block, lane, _ = self.places
+        block, lane, _ = places(self.product)
         off = np.abs(self.found(memory).astype(np.float64) - self.sums) - self.bound
         off[self.hidden[block, lane]] = -1
         worst = np.unravel_index(off.argmax(), off.shape)
         assert off.max() <= 0, f"{self.product}: {off.max()} beyond the bound at {worst}"
 
 
+def places(it: Product) -> tuple[Array, Array, Array]:
+    """Return the block, lane and column of each sum."""
+    block, lane, column = place_of_sum(it.m, it.n, blocks=it.blocks, sparse=it.sparse, ws=it.ws)
+    return block, lane + it.lane, column + it.d_at
+
+
 class Bench:
     """Memories of one block or of a pair, filled at random, with the matrices of products in them."""
 
-    def __init__(self, blocks: int = 1, seed: int = 1) -> None:
-        """Begin with random bits in tensor memory, and with no shared memory."""
-        self.blocks, self.rng = blocks, np.random.default_rng(seed)
+    def __init__(self, blocks: int = 1, seed: int = 1, spread: int = 0) -> None:
+        """Begin with random bits in tensor memory, and no shared memory; `spread` is that of the numbers, in bits."""
+        self.blocks, self.rng, self.spread = blocks, np.random.default_rng(seed), spread
         self.issue = Issue(blocks)
         self.tiles = [Tiles() for _ in range(blocks)]
         self.expected: list[Expected] = []
@@ -93,17 +96,17 @@ class Bench:
         operands[1:1] = [b_operand]
         operands.append(issue.word(it.idesc))
         hidden = self._hide(it, operands)
-        if it.scales is not None:
-            a, b = self._scale(it, operands, a, b)
-        old = self._put_old(it, hidden) if onto is None else onto.sums
+        factors = None if it.scales is None else self._scale(it, operands)
+        old = self._put_old(it) if onto is None else onto.sums
         issue.emit(f"setp.ne.u32 %done, {issue.word(int(it.adds))}, 0;")
         tail = [str(it.divisor)] * bool(it.divisor) + ([issue.long(it.mask.bits)] if it.mask else [])
         issue.emit(f"{it.opcode} {issue.at(it.d_at, it.lane)}, {', '.join([*operands, '%done', *tail])};")
-        sums, bound = _sums(it, a, b, old * 2.0**-it.divisor if it.adds else 0 * old)
+        old = old * 2.0**-it.divisor if it.adds else 0 * old
+        sums, bound = _sums(it, *((a, b) if factors is None else _scaled(a, b, factors)), old)
         if onto is not None:
             self.expected.remove(onto)
             bound = bound + onto.bound
-        found = Expected(it, a, b, old, sums, bound, hidden)
+        found = Expected(it, a, b, factors, old, sums, bound, hidden)
         self.expected.append(found)
         return found
 
@@ -116,7 +119,7 @@ class Bench:
         untouched = np.ones(after.shape, bool)
         for each in self.expected:
             each.judge(after)
-            block, lane, column = each.places
+            block, lane, column = places(each.product)
             seen = ~each.hidden[block, lane]
             untouched[block[seen], lane[seen], column[seen]] = False
         changed = untouched & (after != self.memory)
@@ -133,7 +136,7 @@ class Bench:
 
     def _put_a(self, it: Product) -> tuple[Array, list[str]]:
         """Put a; return its numbers, with zeros where it is sparse, and its operands: itself, and its metadata."""
-        codes = codes_of(self.rng, it.a, (it.m, it.stored))
+        codes = codes_of(self.rng, it.a, (it.m, it.stored), self.spread)
         values = numbers(codes, it.a)
         operand = (
             self._a_in_tensor(it, codes) if it.a_layout is None else self._factor(it.a, it.kind, codes, it.a_layout)
@@ -156,7 +159,7 @@ class Bench:
     def _put_b(self, it: Product) -> tuple[Array, str]:
         """Put b; return its numbers, `[n, k]`, and its operand."""
         shift = it.mask.shift if it.mask else 0
-        codes = codes_of(self.rng, it.b, (it.n + -(-shift // 16) * 16, it.k))
+        codes = codes_of(self.rng, it.b, (it.n + -(-shift // 16) * 16, it.k), self.spread)
         values = numbers(codes, it.b)[shift : shift + it.n].copy()
         if it.mask:
             values[list(it.mask.zeros)] = 0
@@ -180,8 +183,8 @@ class Bench:
             operands.append("{" + ", ".join(self.issue.word(int(word)) for word in words) + "}")
         return hidden
 
-    def _scale(self, it: Product, operands: list[str], a: Array, b: Array) -> tuple[Array, Array]:
-        """Put scales into the memory of each block, of a those of its rows, of b all; return the scaled factors."""
+    def _scale(self, it: Product, operands: list[str]) -> tuple[Array, Array]:
+        """Put scales into the memory of each block, of a those of its rows, of b all; return them, `[rows, parts]`."""
         assert it.scales is not None
         (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
         first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks
@@ -191,18 +194,27 @@ class Bench:
             halves = 2 if (it.m, it.blocks) == (128, 2) else 1
             put_scales(memory, b_codes, first[1], it.scales.ids[1], halves)
         operands += [self.issue.at(column) for column in first]
-        return a * a_factors, b * b_factors
+        return a_factors, b_factors
 
-    def _put_old(self, it: Product, hidden: Array) -> Array:
+    def _put_old(self, it: Product) -> Array:
         """Put random sums where d is; return them, `[m, n]`."""
         if it.d == "s32":
             old = self.rng.integers(-(2**31), 2**31, (it.m, it.n)).astype(np.int32)
         else:
-            old = self.rng.standard_normal((it.m, it.n)).astype(DTYPES[it.d])
-        where = Expected(it, *[old] * 5, hidden).places
+            drawn = self.rng.standard_normal((it.m, it.n)) * 2.0 ** self.rng.integers(
+                -self.spread, self.spread + 1, (it.m, it.n)
+            )
+            old = drawn.astype(DTYPES[it.d])
+        where = places(it)
         kept = self._memory[where] & np.uint32(0xFFFF0000 if it.d == "f16" else 0)
         self._memory[where] = old.view(f"u{old.itemsize}") | kept
         return old.astype(np.float64)
+
+
+def _scaled(a: Array, b: Array, factors: tuple[Array, Array]) -> tuple[Array, ...]:
+    return tuple(
+        each * np.repeat(of, each.shape[1] // of.shape[1], axis=1) for each, of in zip((a, b), factors, strict=True)
+    )
 
 
 def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:

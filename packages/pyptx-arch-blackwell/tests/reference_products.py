@@ -1,4 +1,4 @@
-"""One product of tcgen05 as the manual has it: types, sizes and options, and the bits that tell the instruction of them.
+"""One product of tcgen05 as the manual has it: types, sizes, options, and the bits that tell the instruction of them.
 
 Nothing here asks the package.
 """
@@ -28,6 +28,8 @@ _CODES: Final = {
     "mxf4nvf4": {"e2m1": 1},
 }
 _SUMS: Final = {"f16": 0, "f32": 1, "s32": 2}
+
+_PLAIN: Final = Layout()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Product:
     n: int
     blocks: int = 1
     a_layout: Layout | None = None
-    b_layout: Layout = Layout()
+    b_layout: Layout = _PLAIN
     adds: bool = True
     negates: tuple[bool, bool] = (False, False)
     saturates: bool = False

@@ -44,13 +44,15 @@ def element_bits(element: str) -> int:
     return _NARROW.get(element, 8 * DTYPES[element].itemsize)
 
 
-def codes_of(rng: np.random.Generator, element: str, shape: tuple[int, ...]) -> Array:
-    """Return random elements as unsigned codes: of floats those near 1, of integers all."""
+def codes_of(rng: np.random.Generator, element: str, shape: tuple[int, ...], spread: int = 0) -> Array:
+    """Return random elements as unsigned codes: of integers all, of floats those around 1, and `spread` bits away."""
     dtype = DTYPES[element]
     unsigned = np.dtype(f"u{dtype.itemsize}")
     if dtype.kind in "iu":
         return rng.integers(0, 256, shape).astype(unsigned)
-    found = rng.standard_normal(shape).astype(dtype).view(unsigned)
+    drawn = rng.standard_normal(shape) * 2.0 ** rng.integers(-spread, spread + 1, shape)
+    most = float(ml_dtypes.finfo(dtype).max)
+    found = np.clip(drawn, -most, most).astype(dtype).view(unsigned)
     return found & _TF32 if element == "tf32" else found
 
 
@@ -124,7 +126,7 @@ class Layout:
         return 4 if self.atom == 32 else 8
 
     def addresses(self, rows: int, chunks: int) -> Array:
-        """Return where chunks of 16 bytes of rows go, from the tile's start on; rows are of K if the matrix is MN-major.
+        """Return where chunks of 16 bytes go, from the tile's start on, row by row; an MN-major matrix has rows of K.
 
         Manual: "Canonical Layouts", in 128-bit elements: K-major ((8,m),(1,2k)), MN-major ((w,m),(8,k)).
         """

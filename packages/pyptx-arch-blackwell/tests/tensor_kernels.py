@@ -21,9 +21,11 @@ from pyptx_sim import run
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_sim.result import Result
+
     Array = NDArray[Any]
 
-__all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "outcome"]
+__all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "launch", "outcome"]
 
 LANES: Final = 128
 COLUMNS: Final = 512
@@ -193,7 +195,7 @@ def _moved(columns: int, *, store: bool) -> str:
     return "\n".join(parts)
 
 
-def outcome(
+def launch(
     issue: Issue,
     *,
     memory: Array,
@@ -202,8 +204,8 @@ def outcome(
     target: str = "sm_100a",
     everyone: str = "",
     **options: Any,
-) -> Array:
-    """Return the tensor memory that a run leaves; no rule may find anything. `results` are filled by the kernel."""
+) -> tuple[Array, Result]:
+    """Run the kernel; return the tensor memory that it leaves. `results` are filled by what `everyone` executes."""
     blocks, _, columns = memory.shape
     unit = LANES * _CHUNK
     given = np.zeros((blocks, unit), np.uint8) if shared is None else shared
@@ -215,6 +217,11 @@ def outcome(
     more = np.zeros(1, np.uint32) if results is None else results
     constants = np.array(issue.constants or [0], np.uint64)
     options = {"checks": "all", "cluster": blocks, "shared_bytes": size} | options
-    done = run(source, grid=blocks, block=LANES, args=[memory, tiles, after, constants, more], **options)
+    return after, run(source, grid=blocks, block=LANES, args=[memory, tiles, after, constants, more], **options)
+
+
+def outcome(issue: Issue, **given: Any) -> Array:
+    """Return the tensor memory that a run leaves; no rule may find anything."""
+    after, done = launch(issue, **given)
     assert not done.findings, "\n".join(map(str, done.findings))
     return after

@@ -66,12 +66,12 @@ def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
 
 
 def scales(it: Product, rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
-    """Draw the scales of so many rows; return their codes, and the numbers by which the elements are multiplied."""
+    """Draw the scales of so many rows; return their codes, and the numbers that these are, `[rows, parts of K]`."""
     assert it.scales is not None
     count = scales_of_row(it)
     low, high = (118, 137) if it.scales.element == "ue8m0" else (1, 0x7F)
     codes = rng.integers(low, high, (rows, count)).astype(np.uint8)
-    return codes, np.repeat(numbers(codes, it.scales.element), it.k // count, axis=1)
+    return codes, numbers(codes, it.scales.element)
 
 
 def scales_of_row(it: Product) -> int:

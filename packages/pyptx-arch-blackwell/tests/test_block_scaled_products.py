@@ -49,10 +49,9 @@ def turned(rows: int, turn: int) -> Layout:
 
 def cases() -> Iterator[Product]:
     """Yield products of mxf8f6f4: every pair of types, dense and sparse, of one block and of a pair."""
-    turn = 0
     shapes = [(1, 128, False), (2, 256, False), (2, 128, False), (1, 128, True), (2, 256, True)]
-    for (a, b), (blocks, m, sparse), in_tensor in product(product(NARROW, repeat=2), shapes, (False, True)):
-        turn += 1
+    every = product(product(NARROW, repeat=2), shapes, (False, True))
+    for turn, ((a, b), (blocks, m, sparse), in_tensor) in enumerate(every, start=1):
         n = COLUMNS[blocks][turn % len(COLUMNS[blocks])]
         size, ids = ONE[turn * 5 % len(ONE)]
         right = (WIDE_ROWS if sparse else K_MAJOR)[turn // 3 % 4]

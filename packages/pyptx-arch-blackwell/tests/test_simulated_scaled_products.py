@@ -309,7 +309,10 @@ def test_selectors_may_come_in_registers() -> None:
 @pytest.mark.parametrize("name", ["mxf8f6f4", "mxf4", "nvf4"])
 @pytest.mark.parametrize("variant", ["dense", "sparse"])
 def test_exact_sums_are_cut_off_below_the_largest_term(name: str, variant: str) -> None:
-    """Each term is cut off `fraction` bits below the greatest exponent of any, the sum is rounded towards zero."""
+    """Each term is cut off `fraction` bits below the greatest exponent of any, the sum is rounded towards zero.
+
+    Of packed elements a term is 16 products, whose exponent is that of the scales.
+    """
     kind = KINDS[name]
     types = ("e2m1", "e2m1") if kind.packed else ("e5m2", "e4m3")
     fraction = 35 if kind.packed else 25
@@ -331,6 +334,12 @@ def test_exact_sums_are_cut_off_below_the_largest_term(name: str, variant: str) 
                     (value(given.b[k, column], types[1]), types[1], scale(given.of_b[k // length, column], kind)),
                 )
                 terms.append(term(*factors))
+            if kind.packed:
+                count = len(terms) // kind.scales
+                terms = [
+                    (sum(number for number, _ in terms[k : k + 16]), power(given, kind, row, column, k // count))
+                    for k in range(0, len(terms), 16)
+                ]
             assert actual[row, column] == cut_off(terms, float(given.c[row, column]), fraction), (row, column)
 
 
@@ -343,12 +352,18 @@ def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
     for number, element, factor in factors:
         product *= Fraction(float(number)) * Fraction(float(factor))
         exponent += max(int(np.frexp(number * factor)[1]) - 1, LEAST[element] + int(np.frexp(factor)[1]) - 1)
-    return product, exponent
+    return product, exponent if product else -126
+
+
+def power(given: Any, kind: Any, row: int, column: int, part: int) -> int:
+    """Return the exponent of the scales of a part of a row and a column."""
+    both = scale(given.of_a[row, part], kind), scale(given.of_b[part, column], kind)
+    return sum(int(np.frexp(each)[1]) - 1 for each in both)
 
 
 def cut_off(terms: list[tuple[Fraction, int]], c: float, fraction: int) -> float:
     given = [*terms, (Fraction(c), max(int(np.frexp(c)[1]) - 1, -126))]
-    greatest = max([exponent for number, exponent in given if number], default=-126)
+    greatest = max([exponent for number, exponent in terms if number or kept] + [given[-1][1]] * bool(c), default=-126)
     unit = Fraction(2) ** (greatest - fraction)
     total = sum(int(number / unit) for number, _ in given) * unit
     near = np.float32(float(total))

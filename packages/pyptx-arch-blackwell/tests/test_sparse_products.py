@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.shares import share
 
-from .product_bench import check
+from .product_bench import Bench, check
 from .reference_products import ROOMS, Mask, Product
 from .tensor_images import Layout
+from .tensor_kernels import launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
 
 pytestmark = pytest.mark.scaled
 
@@ -123,7 +129,7 @@ def mask_bits(
 EXAMPLES = {
     "all-used": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0, masks=0), ("0000000",), 0),
     "of-128-rows": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 2, 3, 0), ("11100001110000",), 0),
-    "of-64-rows": (64, mask_bits((0, 0, 0, 0), (0, 0, 0, 1), 2, 3, 0), ("11100001110000111", "00001110000111 0000".replace(" ", "")), 0),
+    "of-64-rows": (64, mask_bits((0, 0, 0, 0), (0, 0, 0, 1), 2, 3, 0), ("11100001110000111", "000011100001110000"), 0),
     "of-32-rows": (32, mask_bits((1, 2, 1, 0), (0, 0, 1, 1), 2, 3, 2),
                    ("00001110000111", "0000111000011", "111000011100", "1110000111000"), 2),
 }  # fmt: skip
@@ -158,3 +164,48 @@ def test_a_shift_takes_columns_further_on(m: int, shift: int) -> None:
     ]
     mask = Mask(bits, tuple(zeros), shift)
     check(Product("f16", "f32", "f16", "f16", m, 128, ws=True, mask=mask, b_layout=Layout("K", 64, gap=512)))
+
+
+def findings(bench: Bench, memory: Array) -> list[str]:
+    """Return what rules find, as `rule: message`."""
+    _, done = launch(bench.issue, memory=memory, shared=bench.shared)
+    return [f"{finding.rule}: {finding.message}" for finding in done.findings]
+
+
+@pytest.mark.parametrize(
+    ("case", "what"),
+    [
+        (Product("f16", "f32", "bf16", "bf16", 128, 32, 2), "rows of a"),
+        (Product("f16", "f32", "bf16", "bf16", 64, 64, ws=True), "rows of a"),
+        (Product("f8f6f4", "f32", "e4m3", "e4m3", 32, 64, ws=True, sparse=True, a_layout=Layout("K", 32)), "metadata"),
+        (Product("tf32", "f32", "tf32", "tf32", 64, 64, ws=True, sparse=True, a_layout=Layout("K", 32)), "metadata"),
+    ],
+    ids=str,
+)
+def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
+    bench = Bench(case.blocks)
+    bench.add(case)
+    memory = bench.memory
+    memory[0, 127, case.n :] ^= 1  # what stands there beside the sums
+    (found,) = findings(bench, memory)
+    assert found.startswith(f"tensor-product: a product reads {what} of which groups of lanes have different copies")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_and_its_metadata_begin_at_the_lane_of_the_sums(*, sparse: bool) -> None:
+    bench = Bench()
+    layout = Layout("K", 32) if sparse else None
+    bench.add(Product("f16", "f32", "bf16", "bf16", 64, 8, sparse=sparse, a_layout=layout))
+    *_, d = bench.issue.constants
+    bench.issue.constants[-1] = d + (16 << 16)
+    first, *_ = findings(bench, bench.memory)
+    name = "the metadata" if sparse else "a"
+    assert first.startswith(f"tensor-product: a product with {name} from lane 0 on, and d from lane 16 on")
+
+
+def test_a_shift_beyond_shared_memory_is_told() -> None:
+    bench = Bench()
+    bench.add(Product("f16", "f32", "bf16", "bf16", 64, 128, ws=True, b_layout=Layout("MN", 0),
+                      mask=Mask(mask_bits((0,) * 4, (0,) * 4, 0, 0, 32, masks=0), (), 0)))  # fmt: skip
+    (found,) = findings(bench, bench.memory)
+    assert found.startswith("out-of-bounds: b of a product, 160 x 16")

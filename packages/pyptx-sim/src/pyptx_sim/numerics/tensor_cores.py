@@ -33,11 +33,16 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """How one kind of product is summed: `length` terms at once, to f32 with `mantissa` bits."""
+    """How one kind of product is summed: `length` terms at once, to f32 with `mantissa` bits.
+
+    Of factors with scales, the products of `group` neighbouring elements are added without loss, and then scaled: what
+    is cut off goes by the exponents of the scales alone.
+    """
 
     fraction: int
     length: int
     mantissa: int = 23
+    group: int = 1
 
 
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
@@ -46,7 +51,8 @@ _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
 # So do the products of Hopper's warpgroups, over all of K.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_FRACTION, _SCALED_LENGTH = 35, 128
+_SCALED_LENGTH: Final = 128  # no product is longer
+_SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
 # The exponent of the smallest normal number: subnormal factors and addends are aligned by it.
 _LEAST: Final = {
     **dict.fromkeys(("bf16", "tf32", "f32"), -126),
@@ -72,12 +78,11 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
 
 
 def model_of_scaled(element: str) -> Model:
-    """Return how products of scaled blocks are summed: all of K at once, of 4-bit elements with more digits.
+    """Return how products of scaled blocks are summed: all of K at once, packed 4-bit elements in groups.
 
-    The longer fraction was measured on the fifth generation's products of K = 64; that those of a warp have it, and
-    that 8-bit elements have the usual one, is taken over.
+    Measured on tcgen05's products of K = 32 and K = 64 (arXiv 2511.10909); for a warp's it is taken over.
     """
-    return Model(_SCALED_FRACTION, _SCALED_LENGTH) if element == "b4" else Model(_CORES[-1].fraction, _SCALED_LENGTH)
+    return _SCALED_FOUR_BITS if element == "b4" else Model(_CORES[-1].fraction, _SCALED_LENGTH)
 
 
 def exact_sum(
@@ -96,17 +101,16 @@ def exact_sum(
     d_type, a_type, b_type, c_type = types
     total, kind = c, c_type
     least: tuple[Array | int, Array | int] = _LEAST[a_type], _LEAST[b_type]
-    if scales is not None:
+    if scales is not None and model.group == 1:
         a, b = a * scales[0], b * scales[1]
         least = least[0] + _powers_of_two(scales[0]), least[1] + _powers_of_two(scales[1])
     for start in range(0, a.shape[-1], model.length):
         part = slice(start, start + model.length)
-        wide = _aligned_sum(
-            (a[..., part], _part(least[0], part)),
-            (b[..., part], _part(least[1], part)),
-            (total, _LEAST[kind]),
-            model.fraction,
-        )
+        if scales is not None and model.group > 1:
+            terms = _groups(a[..., part], b[..., part], (scales[0][..., part], scales[1][..., part]), model.group)
+        else:
+            terms = _products((a[..., part], _part(least[0], part)), (b[..., part], _part(least[1], part)))
+        wide = _aligned_sum(*terms, (total, _LEAST[kind]), model.fraction)
         total = _to_half(wide) if d_type == "f16" else canonical(_toward_zero(wide, model.mantissa))
         kind = d_type
     return total
@@ -117,8 +121,9 @@ def _part(least: Array | int, part: slice) -> Array | int:
 
 
 def _powers_of_two(scales: Array) -> Array:
-    """Return the exponents of scales, which are greater than zero or no numbers."""
-    return np.asarray(np.frexp(np.where(np.isfinite(scales), scales, 1))[1] - 1)
+    """Return the exponents of scales, of which one may be zero or no number."""
+    exponents = np.frexp(np.where(np.isfinite(scales), scales, 1))[1] - 1
+    return np.where(scales == 0, _ZERO, exponents)
 
 
 def _exponents(values: Array, least: Array | int) -> Array:
@@ -126,17 +131,28 @@ def _exponents(values: Array, least: Array | int) -> Array:
     return np.asarray(np.maximum(np.frexp(values)[1] - 1, least))
 
 
-def _aligned_sum(
-    a: tuple[Array, Array | int], b: tuple[Array, Array | int], c: tuple[Array, int], fraction: int
-) -> Array:
-    """Return the sum in float64, which holds it exactly; each factor comes with the least exponent of its format."""
+def _products(a: tuple[Array, Array | int], b: tuple[Array, Array | int]) -> tuple[Array, Array]:
+    """Return products and their exponents; each factor comes with the least exponent of its format."""
     products = a[0].astype(_F64) * b[0]
+    return products, np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
+
+
+def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tuple[Array, Array]:
+    """Return the scaled sums of groups of products, and the exponents of their scales."""
+    products = a.astype(_F64) * b
+    sums = products.reshape(*products.shape[:-1], -1, group).sum(axis=-1)
+    of_a, of_b = (each[..., ::group] for each in scales)
+    exponents = np.broadcast_to(_powers_of_two(of_a) + _powers_of_two(of_b), sums.shape)
+    return sums * (of_a * of_b), exponents
+
+
+def _aligned_sum(terms: Array, exponents: Array, c: tuple[Array, int], fraction: int) -> Array:
+    """Return the sum of terms and an addend in float64, which holds it exactly; the addend comes as factors do."""
     addend = c[0].astype(_F64)
-    plain = products.sum(axis=-1) + addend
-    scale = np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
-    greatest = np.maximum(scale.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))
+    plain = terms.sum(axis=-1) + addend
+    greatest = np.maximum(exponents.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))
     shift = fraction - greatest
-    total = np.trunc(np.ldexp(products, shift[..., None])).sum(axis=-1) + np.trunc(np.ldexp(addend, shift))
+    total = np.trunc(np.ldexp(terms, shift[..., None])).sum(axis=-1) + np.trunc(np.ldexp(addend, shift))
     result: Array = np.where(np.isfinite(plain), np.ldexp(total, -shift), plain)
     return result
 

@@ -1,50 +1,74 @@
-"""How products are summed. Manual: "tcgen05.mma"; the numbers of the exact model: see `pyptx_sim.numerics`."""
+"""How products are summed. Manual: "tcgen05.mma"; the numbers of the exact model: see `pyptx_sim.numerics`.
+
+A sum is made of the numbers of a, `[n, rows, k]`, those of b, `[n, columns, k]`, the scales of both if they have any,
+`[n, rows, parts of k]` and `[n, columns, parts of k]`, and the addend.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.numerics.dot_products import Sum, dot, exact_float, fast_float, integer, paired
+from pyptx_arch_blackwell.products import container_bits
+from pyptx_sim.numerics.dot_products import dot, fast_float, integer, paired
 from pyptx_sim.numerics.nan import canonical
-from pyptx_sim.numerics.scales import scales
-from pyptx_sim.numerics.tensor_cores import Model, exact_sum
+from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, model_of_scaled, rounded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_arch_blackwell.sim.mma.plan import Plan
     from pyptx_sim.extension import Array
+    from pyptx_sim.numerics.tensor_cores import Model
 
-__all__ = ["sum_of", "times"]
+__all__ = ["Sum", "sum_of"]
 
-# Measured by others (arXiv 2512.07004): so many bits behind the largest term, over all of K.
-_SCALED_FRACTION: Final = 35
-_SINGLE: Final = ("f32",) * 4
+Sum: TypeAlias = "Callable[..., Array]"
+"""From factors, their scales and the addend to the elements of d."""
+
+_Types: TypeAlias = tuple[str, str, str, str]
+_PACKED = 4  # bits
 
 
 def sum_of(plan: Plan) -> Sum:
     """Return how a product is summed: fast, or as the tensor cores of the target do it, bit for bit."""
     it, exact = plan.descriptor, plan.opcode.exact
+    types = (it.d, it.a, it.b, it.d)
     if it.kind == "i8":
         return partial(integer, saturates=it.saturate)
-    if plan.opcode.scaled:
-        return _fast_scaled if exact is None else partial(_exact_scaled, model=Model(_SCALED_FRACTION, it.depth))
-    types = (it.d, it.a, it.b, it.d)
-    return fast_float(types) if exact is None else exact_float(types, exact)
+    if exact is None:
+        return _fast_scaled if plan.opcode.scaled else fast_float(types)
+    if not plan.opcode.scaled:
+        return partial(_exact, types=types, model=_whole(model_of(exact, it.a), plan))
+    packed = container_bits(it.kind) == _PACKED
+    elements = ("b4", "b4") if packed else (it.a, it.b)
+    return partial(_exact_scaled, types=(it.d, *elements, it.d), model=_whole(model_of_scaled(elements[0]), plan))
 
 
-def _fast_scaled(a: Array, b: Array, c: Array) -> Array:
+def _whole(model: Model, plan: Plan) -> Model:
+    """Return a model of all of K at once, the zeros of a sparse a included: half of the elements count."""
+    twice = plan.opcode.sparse and model.group > 1
+    return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
+
+
+def _fast_scaled(a: Array, b: Array, of_a: Array, of_b: Array, c: Array) -> Array:
     """Return the sums of float64 factors, rounded once."""
-    return canonical((dot(a, b) + c).astype(np.float32))
+    factors = (_each(of, values.shape[-1]) * values for values, of in ((a, of_a), (b, of_b)))
+    return canonical((dot(*factors) + c).astype(np.float32))
 
 
-def _exact_scaled(a: Array, b: Array, c: Array, *, model: Model) -> Array:
-    return exact_sum(*paired(a, b), np.broadcast_to(c, (len(a), a.shape[1], b.shape[1])), _SINGLE, model)
+def _exact(a: Array, b: Array, c: Array, *, types: _Types, model: Model) -> Array:
+    return rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 
-def times(values: Array, codes: Array, element: str) -> Array:
-    """Return elements, `[…, k]`, times the scales of the parts of k, `[…, parts]`, which are codes of `element`."""
-    factors = scales(codes, element)
-    parts = values.reshape(*values.shape[:-1], factors.shape[-1], -1).astype(np.float64)
-    return (parts * factors[..., None]).reshape(values.shape)
+def _exact_scaled(a: Array, b: Array, of_a: Array, of_b: Array, c: Array, *, types: _Types, model: Model) -> Array:
+    of = paired(_each(of_a, a.shape[-1]), _each(of_b, b.shape[-1]))
+    return rounded(exact_sum(*paired(a, b), c, types, model, of), types[0])
+
+
+def _each(scales: Array, depth: int) -> Array:
+    """Return the scale of each element along K."""
+    return np.repeat(scales, depth // scales.shape[-1], axis=-1)

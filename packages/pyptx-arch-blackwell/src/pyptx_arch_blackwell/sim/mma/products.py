@@ -9,8 +9,9 @@ import numpy as np
 
 from pyptx_arch_blackwell.sim.copies import shifted
 from pyptx_arch_blackwell.sim.matrices import located
-from pyptx_arch_blackwell.sim.mma import scales, sparse
+from pyptx_arch_blackwell.sim.mma import sparse
 from pyptx_arch_blackwell.sim.mma.numerics import sum_of
+from pyptx_arch_blackwell.sim.mma.scales import scales_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
 from pyptx_sim.numerics.factors import WIDEN
@@ -77,12 +78,12 @@ class Products(Piped):
         words = _bits(sums).astype(np.uint32, copy=False)
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
 
-    def factors(self) -> tuple[Array, Array]:
-        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, each times its scales."""
+    def factors(self) -> tuple[Array, ...]:
+        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, and behind them their scales, if any."""
         a, b = self._a(), self._b()
         if self.plan.opcode.sparse:
             a = sparse.dense(self, a, self.further[-1])
-        return scales.scaled(self, a, b) if self.plan.opcode.scaled else (a, b)
+        return (a, b, *scales_of(self)) if self.plan.opcode.scaled else (a, b)
 
     def report(self, rule: str, message: str, hint: str, count: int = 1) -> None:
         """Report a finding at the product's instruction."""

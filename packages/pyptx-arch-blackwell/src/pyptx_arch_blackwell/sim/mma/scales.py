@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES
-from pyptx_arch_blackwell.sim.mma.numerics import times
 from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, WORD, columns_of
+from pyptx_sim.numerics.scales import scales
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.sim.mma.products import Products
     from pyptx_sim.extension import Array, IntArray
 
-__all__ = ["scaled"]
+__all__ = ["scales_of"]
 
 _RULE = "tensor-scales"
 
@@ -35,8 +35,8 @@ def _where(factors: ScaleFactors) -> IntArray:
     return np.array([[[at(place, copy) for place in line] for line in places] for copy in copies], np.int64)
 
 
-def scaled(products: Products, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the factors of products times their scales."""
+def scales_of(products: Products) -> tuple[Array, Array]:
+    """Return the scales of the parts of each row of a, and of each column of b."""
     plan = products.plan
     element = plan.descriptor.scale or ""
     both = plan.opcode.blocks
@@ -46,7 +46,7 @@ def scaled(products: Products, a: Array, b: Array) -> tuple[Array, Array]:
     copies = [_codes(products, "b", of_b, products.further[1], block) for block in range(both)]
     if any(not np.array_equal(copies[0], other) for other in copies[1:]):
         _differ(products, "b", "the blocks of the pair")
-    return times(a, codes_a, element), times(b, copies[0], element)
+    return scales(codes_a, element), scales(copies[0], element)
 
 
 def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
