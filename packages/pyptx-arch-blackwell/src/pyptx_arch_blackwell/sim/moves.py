@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from pyptx_arch_blackwell.sim.tensor_memory import (
     lanes_of,
 )
 from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem, GroupKind, Step, Touch
+from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.nan import canonical
 
 if TYPE_CHECKING:
@@ -331,19 +332,15 @@ def reduction(operands: Operands) -> Callable[[Turn, Array], None]:
     write = operands.write(operands.named("redval"), "b32")
     words = operands.opcode
     ptx_type = next(word for word in words if word in {"f32", "u32", "s32"})
-    greatest, propagates = "max" in words, "NaN" in words
     dtype = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}[ptx_type]
+    extreme = Extreme(largest="max" in words, nan="NaN" in words, magnitude="abs" in words)
 
     def reduce_(turn: Turn, values: Array) -> None:
         cells = values.view(dtype)
-        if "abs" in words:
-            cells = np.abs(cells)
-        if ptx_type != "f32":
-            found = cells.max(axis=1) if greatest else cells.min(axis=1)
-        elif propagates:
-            found = canonical(np.max(cells, axis=1) if greatest else np.min(cells, axis=1))
+        if ptx_type == "f32":
+            found = canonical(reduce(extreme, np.moveaxis(cells, 1, 0)))
         else:
-            found = canonical(np.fmax.reduce(cells, axis=1) if greatest else np.fmin.reduce(cells, axis=1))
+            found = cells.max(axis=1) if extreme.largest else cells.min(axis=1)
         turn.write(write, _spread(turn, _rows(turn), found.view(np.uint32)))
 
     return reduce_
