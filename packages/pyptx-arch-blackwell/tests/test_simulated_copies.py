@@ -29,8 +29,8 @@ COPIES = {
     "64x128b.warpx2::01_23": (64, 16, lambda row: [row % 32 + 64 * (row // 32) + 32 * warp for warp in range(2)]),
     "32x128b.warpx4": (32, 16, lambda row: [row + 32 * warp for warp in range(4)]),
 }
-LAYOUTS = [Layout("K", 0), Layout("K", 0, gap=128), Layout("K", 32), Layout("K", 64, skip=32), Layout("K", 128, gap=1024),
-           Layout("K", 128, skip=96)]  # fmt: skip
+LAYOUTS = [Layout("K", 0), Layout("K", 0, gap=128), Layout("K", 32), Layout("K", 64, skip=32),
+           Layout("K", 128, gap=1024), Layout("K", 128, skip=96)]  # fmt: skip
 FORMATS = {"": None, ".b8x16.b4x16_p64": "e2m1", ".b8x16.b6x16_p32": "e3m2"}
 SCHEDULES = [{}, {"seed": 3}, {"late": True}]
 
@@ -101,7 +101,7 @@ def test_a_product_can_shift_the_rows_of_a(m: int, blocks: int, kind: str, eleme
     """Each row takes the next one's elements, the last one of a warp's lanes keeps its own, as a shift would do it."""
     d = "s32" if kind == "i8" else "f32"
     bench = Bench(blocks)
-    it = bench.add(Product(kind, d, element, element, m, 64, blocks, adds=False, words=".ashift.collector::a::lastuse"))
+    it = bench.add(Product(kind, d, element, element, m, 64, blocks, adds=False, words=".ashift.collector::a::discard"))
     row = np.arange(m)
     following = np.where(row % 32 == 31, row, row + 1)
     found = it.found(bench.run()).astype(np.float64)
@@ -114,11 +114,14 @@ COMMIT = """
 .address_size 64
 .visible .entry k(.param .u64 out, .param .u64 masks)
 {
-.reg .b32 %thread, %block, %rank, %mask, %slot, %v; .reg .b16 %half; .reg .b64 %a, %out; .reg .pred %leads, %done, %none;
+.reg .b32 %thread, %block, %mask, %slot, %v;
+.reg .b16 %half;
+.reg .b64 %a, %out;
+.reg .pred %leads, %done;
 .shared .align 4 .b32 slot;
 .shared .align 8 .b64 bar;
 .shared .align 1024 .b8 data[4096];
-mov.u32 %thread, %tid.x; mov.u32 %rank, %cluster_ctarank; mov.u32 %block, %ctaid.x;
+mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x;
 setp.eq.u32 %leads, %thread, 0;
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
@@ -135,7 +138,6 @@ barrier.cluster.wait.aligned;
 tcgen05.shift.cta_group::1.down [%slot];
 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], %half;
 ISSUED:
-setp.eq.u32 %none, %v, 0;
 WAIT:
 mbarrier.try_wait.parity.shared.b64 %done, [bar], 0;
 @!%done bra WAIT;

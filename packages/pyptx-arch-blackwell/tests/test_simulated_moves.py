@@ -80,9 +80,9 @@ def test_a_load_fills_registers_as_the_fragment_says(shape: str, options: dict[s
         registers = count * REGISTERS.get(shape, 1)
         upper, first = (0 if shape == "32x32b" else 16 * (count % 3 > 0)), 3 * count % 32
         lane, column = cells(shape, registers, packed=packed, upper=upper)
-        half = f", {SPLIT}" if shape == "16x32bx2" else ""
+        half, words = f", {SPLIT}" if shape == "16x32bx2" else "", f"sync.aligned.{shape}.x{count}"
         text += [f"add.u32 %s, %lanes, {(upper << 16) + first};",
-                 f"tcgen05.ld.sync.aligned.{shape}.x{count}{'.pack::16b' * packed}.b32 {listed(registers)}, [%s]{half};",
+                 f"tcgen05.ld.{words}{'.pack::16b' * packed}.b32 {listed(registers)}, [%s]{half};",
                  "tcgen05.wait::ld.sync.aligned;", each(sum(map(len, wanted)), registers, "st")]  # fmt: skip
         found = memory[0, lane, column + first]
         wanted.append(found[..., 0] & 0xFFFF | found[..., 1] << 16 if packed else found[..., 0])
@@ -104,9 +104,9 @@ def test_a_store_fills_cells_as_the_fragment_says(shape: str, options: dict[str,
         registers = count * REGISTERS.get(shape, 1)
         upper, first = (0 if shape == "32x32b" else 16 * (count % 3 > 0)), 3 * count % 32
         lane, column = cells(shape, registers, packed=packed, upper=upper)
-        half = f", {SPLIT}" if shape == "16x32bx2" else ""
+        half, words = f", {SPLIT}" if shape == "16x32bx2" else "", f"sync.aligned.{shape}.x{count}"
         text += [each(total, registers, "ld"), f"add.u32 %s, %lanes, {(upper << 16) + first};",
-                 f"tcgen05.st.sync.aligned.{shape}.x{count}{'.unpack::16b' * packed}.b32 [%s]{half}, {listed(registers)};",
+                 f"tcgen05.st.{words}{'.unpack::16b' * packed}.b32 [%s]{half}, {listed(registers)};",
                  "tcgen05.wait::st.sync.aligned;"]  # fmt: skip
         given = values[total : total + registers]
         wanted[0, lane, column + first] = np.stack((given & 0xFFFF, given >> 16), -1) if packed else given[..., None]
@@ -150,7 +150,8 @@ def test_a_load_reduces_what_each_thread_has_loaded(shape: str, count: int) -> N
         words = f"{operation}{'.abs' * magnitude}{'.NaN' * propagates}.{kind}"
         text += [f"tcgen05.ld.red.sync.aligned.{shape}.x{count}.{words} {listed(count)}, %t, [%lanes]{half};",
                  "tcgen05.wait::ld.sync.aligned;", each(0, count, "st") if not number else "",
-                 f"mad.wide.u32 %a, %thread, 4, %results; st.global.b32 [%a+{(count + number) * LANES * 4}], %t;"]  # fmt: skip
+                 "mad.wide.u32 %a, %thread, 4, %results;",
+                 f"st.global.b32 [%a+{(count + number) * LANES * 4}], %t;"]  # fmt: skip
         if kind == "f32":
             row = np.array([reduced(loaded[:, t], operation, magnitude=magnitude, propagates=propagates)
                             for t in range(LANES)], np.float32).view(np.uint32)  # fmt: skip

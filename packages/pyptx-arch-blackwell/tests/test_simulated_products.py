@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import cycle, product
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from tools.shares import share
 
@@ -86,7 +87,7 @@ def cases() -> Iterator[Product]:
                 hidden=turn if turn % 4 == 0 else None,
                 d_at=(0, 4, 96, 20)[turn % 4],
                 lane=16 if half and turn % 2 else 0,
-                words=("", "", ".collector::a::fill", ".collector::a::lastuse")[turn % 4] if blocks == 1 else "",
+                words=("", "", ".collector::a::fill", ".collector::a::discard")[turn % 4] if blocks == 1 else "",
             )  # fmt: skip
 
 
@@ -113,3 +114,16 @@ def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[s
                        adds=step > 1, d_at=64 * (step % 2))  # fmt: skip
         sums[step % 2] = bench.add(part, onto=sums[step % 2])
     bench.judge(bench.run(**options))
+
+
+@pytest.mark.parametrize("buffer", ["a", "b0", "b1", "b2", "b3"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_product_may_take_a_factor_from_its_collector(buffer: str, *, late: bool) -> None:
+    """Three products of the same factors add up; reuse is a permission, and changes nothing."""
+    bench = Bench()
+    it = bench.add(Product("f16", "f32", "f16", "f16", 128, 64, a_layout=Layout("K", 32), adds=False, ws=buffer != "a",
+                           words=f".collector::{buffer}::fill"))  # fmt: skip
+    *_, line = bench.issue.lines
+    bench.issue.emit("setp.eq.u32 %done, 0, 0;", *(line.replace("fill", what) for what in ("use", "lastuse")))
+    found = it.found(bench.run(late=late))
+    np.testing.assert_allclose(found, 3 * it.sums, rtol=0, atol=3 * float(it.bound.max()))

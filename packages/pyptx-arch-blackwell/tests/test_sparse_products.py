@@ -47,7 +47,7 @@ NARROW_ROWS = [
     Layout("K", 128, gap=1024),
 ]
 WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64), Layout("K", 128)]
-COLLECTORS = ("", *(f".collector::b{number}::{what}" for number in range(4) for what in ("fill", "use", "lastuse")))
+COLLECTORS = ("", *(f".collector::b{number}::{what}" for number in range(4) for what in ("fill", "discard")))
 
 
 def mn_major(kind: str, rows: int, turn: int) -> Layout | None:
@@ -200,7 +200,7 @@ def test_a_and_its_metadata_begin_at_the_lane_of_the_sums(*, sparse: bool) -> No
     bench.issue.constants[-1] = d + (16 << 16)
     first, *_ = findings(bench, bench.memory)
     name = "the metadata" if sparse else "a"
-    assert first.startswith(f"tensor-product: a product with {name} from lane 0 on, and d from lane 16 on")
+    assert first.startswith(f"tensor-product: a product with {name} from lane 0 and d from lane 16")
 
 
 def test_a_shift_beyond_shared_memory_is_told() -> None:
