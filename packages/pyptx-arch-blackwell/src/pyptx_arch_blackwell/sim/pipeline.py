@@ -72,10 +72,6 @@ class Piped(AsyncItem):
             items[0].perform(items[1:count])
             del items[:count]
 
-    def goes_on_in(self, following: Piped) -> bool:  # noqa: ARG002 - what subclasses ask for
-        """Tell whether this and what comes behind it are better performed together."""
-        return False
-
     def perform(self, further: Sequence[Piped]) -> None:
         """Do it, and `further` ones in which it goes on."""
         raise NotImplementedError

@@ -69,21 +69,24 @@ class ThreadOrder:
 
     def forget(self, cells: Touch) -> None:
         """Note that cells are allocated: what was done in them before is ordered by that."""
-        at, _ = _pieces_of(cells)
-        self._writes[at] = self._reads[at] = 0
+        for table in (self._writes, self._reads):
+            pieces, at = _pieces_of(table, cells)
+            pieces[at] = 0
 
     def issued(self, item: AsyncItem, touches: Iterable[Touch]) -> None:
         """Judge work that is issued now against the last uses of what it touches, and note it."""
-        touched = [(touch.writes, *_pieces_of(touch)) for touch in touches if touch.space == SPACE.name]
+        touched = [touch for touch in touches if touch.space == SPACE.name and touch.size >= _PIECE]
         own = len(self._issues)
         threads = zip(item.warps.tolist(), item.lanes.tolist(), strict=True)
         issues = [_Issue(self._tick(), item.group, warp, lane, item.pc) for warp, lane in threads]
-        for writes, at, owners in touched:
-            for table in (self._writes, self._reads) if writes else (self._writes,):
-                for number, owner in _pairs(table[at], owners):
+        for touch in touched:
+            for table in (self._writes, self._reads) if touch.writes else (self._writes,):
+                pieces, at = _pieces_of(table, touch)
+                for number, owner in _pairs(pieces[at], touch.owners):
                     self._judge(issues[owner], self._issues[number])
-        for writes, at, owners in touched:
-            (self._writes if writes else self._reads)[at] = own + owners
+        for touch in touched:
+            pieces, at = _pieces_of(self._writes if touch.writes else self._reads, touch)
+            pieces[at] = (own + touch.owners)[:, None]
         self._issues += issues
 
     def _tick(self) -> int:
@@ -122,18 +125,20 @@ class ThreadOrder:
         return self._wave.geometry.thread_name(issue_.warp, issue_.lane)
 
 
-def _pieces_of(touch: Touch) -> tuple[IntArray, IntArray]:
-    """Return the pieces that operations touch as a whole, and which operation touches each."""
-    count = touch.size // _PIECE
-    at: IntArray = (touch.offsets // _PIECE)[:, None] + np.arange(count)
-    return at.reshape(-1), touch.owners.repeat(count)
+def _pieces_of(table: NDArray[np.int32], touch: Touch) -> tuple[NDArray[np.int32], IntArray]:
+    """Return a table of pieces, those of each part that operations touch in a row, and the numbers of these rows."""
+    at: IntArray = touch.offsets // touch.size
+    return table.reshape(-1, touch.size // _PIECE), at
 
 
 def _pairs(numbers: NDArray[np.int32], owners: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield which issues met which operations, each pair once for each run of it."""
-    new: Mask = np.diff(numbers, prepend=-1) != 0
-    new[1:] |= owners[1:] != owners[:-1]
-    yield from {*zip(numbers[new].tolist(), owners[new].tolist(), strict=True)}
+    """Yield which issues met which operations, `[parts, pieces]`, each pair once for each run of it."""
+    if (numbers == numbers[:, :1]).all():
+        numbers = numbers[:, :1]
+    met, whose = numbers.reshape(-1), owners.repeat(numbers.shape[1])
+    new: Mask = np.ones(len(met), np.bool_)
+    new[1:] = (met[1:] != met[:-1]) | (whose[1:] != whose[:-1])
+    yield from {*zip(met[new].tolist(), whose[new].tolist(), strict=True)}
 
 
 def issue(turn: Turn, item: AsyncItem, touches: Iterable[Touch], *, proxy: Proxy | None = None) -> None:

@@ -82,6 +82,10 @@ class AsyncItem:
         """
         return self.wave.engine.take_before(self.item_id, which)
 
+    def goes_on_in(self, following: AsyncItem) -> bool:  # noqa: ARG002 - what subclasses ask for
+        """Tell whether `following`, issued next, takes this over when it moves, so that both are performed in one go."""
+        return False
+
     def count_bytes(self, barrier: int, count: int) -> None:
         """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
         self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array
     from pyptx_sim.numerics.tensor_cores import Model
 
-__all__ = ["Sum", "sum_of"]
+__all__ = ["Sum", "joined", "sum_of"]
 
 Sum: TypeAlias = "Callable[..., Array]"
 """From factors, their scales and the addend to the elements of d."""
@@ -46,6 +46,11 @@ def sum_of(plan: Plan) -> Sum:
     packed = container_bits(it.kind) == _PACKED
     elements = ("b4", "b4") if packed else (it.a, it.b)
     return partial(_exact_scaled, types=(it.d, *elements, it.d), model=_whole(model_of_scaled(elements[0]), plan))
+
+
+def joined(plan: Plan) -> bool:
+    """Tell whether products that add to the same sums may be summed as one with a longer K: within the same bound."""
+    return plan.opcode.exact is None and plan.descriptor.d == "f32"
 
 
 def _whole(model: Model, plan: Plan) -> Model:

@@ -10,7 +10,7 @@ import numpy as np
 from pyptx_arch_blackwell.sim.copies import shifted
 from pyptx_arch_blackwell.sim.matrices import located
 from pyptx_arch_blackwell.sim.mma import sparse
-from pyptx_arch_blackwell.sim.mma.numerics import sum_of
+from pyptx_arch_blackwell.sim.mma.numerics import joined, sum_of
 from pyptx_arch_blackwell.sim.mma.scales import scales_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.sim.mma.elements import Decode
     from pyptx_arch_blackwell.sim.mma.plan import Plan
     from pyptx_arch_blackwell.sim.tensor_memory import Words
-    from pyptx_sim.extension import Array, IntArray, Mask
+    from pyptx_sim.extension import Array, AsyncItem, IntArray, Mask
     from pyptx_sim.extension.shared_matrices import Extent
 
 __all__ = ["Products"]
@@ -55,7 +55,7 @@ class Products(Piped):
     divisor: int
     zeros: ZeroColumnMask | None
 
-    def goes_on_in(self, following: Piped) -> bool:
+    def goes_on_in(self, following: AsyncItem) -> bool:
         """Tell whether what comes behind adds to the same sums."""
         return (
             isinstance(following, Products)
@@ -71,10 +71,12 @@ class Products(Piped):
     def perform(self, further: Sequence[Piped]) -> None:
         """Multiply, and go on adding to the sums."""
         plan, total = self.plan, sum_of(self.plan)
-        sums = total(*self.factors(), self._addend())
-        for each in further:
-            assert isinstance(each, Products)  # noqa: S101 - `goes_on_in` has said so
-            sums = total(*each.factors(), WIDEN[plan.descriptor.d](_bits(sums)))
+        parts = [each.factors() for each in (self, *further) if isinstance(each, Products)]
+        if joined(plan) and len(parts) > 1:
+            parts = [tuple(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))]
+        sums = total(*parts[0], self._addend())
+        for part in parts[1:]:
+            sums = total(*part, WIDEN[plan.descriptor.d](_bits(sums)))
         words = _bits(sums).astype(np.uint32, copy=False)
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
 

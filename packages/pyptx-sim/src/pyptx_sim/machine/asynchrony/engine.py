@@ -62,6 +62,11 @@ class Item(Protocol):
         ...
 
 
+def _goes_on(item: Item, following: Item | None) -> bool:
+    """Tell whether the item behind another one takes it over."""
+    return isinstance(item, AsyncItem) and isinstance(following, AsyncItem) and item.goes_on_in(following)
+
+
 class Engine:
     """The asynchronous work of one wave."""
 
@@ -110,8 +115,9 @@ class Engine:
         """Let everything complete, in the order of issue; tell whether there was anything."""
         if not self._items:
             return False
-        for item in self._items:
-            self._complete(item, None)
+        for item, following in zip(self._items, [*self._items[1:], None], strict=True):
+            if not _goes_on(item, following):
+                self._complete(item, None)
         self._clean()
         return True
 
