@@ -51,6 +51,13 @@ def said(error: ValueError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
+@lru_cache(maxsize=512)
+def _reach(matrix: SharedMatrix, extent: Extent) -> tuple[int, int, bool]:
+    """Return from where to where a matrix reaches, and whether it overlaps itself."""
+    where = places(matrix, extent)
+    return int(where.min()), int(where.max()) + CHUNK, np.unique(where).size != where.size
+
+
 def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     """Report a descriptor that tells of no matrix in shared memory; tell whether it tells of one."""
     memory = turn.wave.shared
@@ -62,14 +69,13 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     if lacks_version(bits):
         message = f"the descriptor {bits:#018x} of {name} has zeros in bits 46 to 48, which are 0b001"
         turn.wave.report(RULE, message, turn.pc, hint=_HINT, count=turn.count, severity="note")
-    where = places(matrix, extent)
-    start, end = int(where.min()), int(where.max()) + CHUNK
+    start, end, overlaps = _reach(matrix, extent)
     if start < memory.start or end > memory.end:
         message = f"{name}, {extent.mn} x {extent.k} at {matrix.start:#x}, reaches from {start:#x} to {end:#x}"
         hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
         turn.fault("out-of-bounds", message, hint, turn.count)
         return False
-    if np.unique(where).size != where.size:
+    if overlaps:
         strides = f"leading {matrix.leading}, stride {matrix.stride}"
         turn.report(RULE, f"{name}, {extent.mn} x {extent.k}, overlaps itself: {strides}", hint=_HINT)
     return True

@@ -83,7 +83,7 @@ class AsyncItem:
         return self.wave.engine.take_before(self.item_id, which)
 
     def goes_on_in(self, following: AsyncItem) -> bool:  # noqa: ARG002 - what subclasses ask for
-        """Tell whether `following`, issued next, takes this over when it moves, so that both are performed in one go."""
+        """Tell whether `following`, issued next, takes this over when it moves: both are performed in one go then."""
         return False
 
     def count_bytes(self, barrier: int, count: int) -> None:
