@@ -14,6 +14,7 @@ import cProfile
 import pstats
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -154,13 +155,15 @@ def main() -> None:
 
     if arguments.profile:
         profile = cProfile.Profile(time.process_time)
-        profile.runcall(lambda: [multiply(arguments.profile) for _ in range(arguments.repeat)])
+        with profile:
+            for _ in range(arguments.repeat):
+                multiply(arguments.profile)
         pstats.Stats(profile).sort_stats("tottime").print_stats(30)
         return
     multiply("all")
     wanted = a.astype(np.float64) @ b.astype(np.float64).T
     error = float(np.abs(c - wanted).max() / np.abs(wanted).max())
-    plain, checked = (best(lambda checks=checks: multiply(checks), arguments.repeat) for checks in ("none", "all"))
+    plain, checked = (best(partial(multiply, checks), arguments.repeat) for checks in ("none", "all"))
     x, y = a.astype(np.float32), b.astype(np.float32)
     beside = best(lambda: x @ y.T, arguments.repeat)
     print(f"{'none':>8} {'goal':>8} {'all':>8} {'ratio':>6} {'goal':>6} {'error':>9} {'numpy':>8}")

@@ -106,7 +106,7 @@ def kernel_text(
     group = f"cta_group::{blocks}"
     meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" if blocks == 2 else "bar.sync 0;"
     commit = (
-        f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], 3;"
+        f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], %both;"
         if blocks == 2
         else f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [bar];"
     )
@@ -119,6 +119,7 @@ def kernel_text(
 {{
 .reg .b32 %thread, %warp, %block, %tensor, %lanes, %s, %t, %v<128>;
 .reg .b64 %base, %more, %from, %to, %a, %results;
+.reg .b16 %both;
 .reg .pred %alone, %leads, %done, %all;
 .shared .align 4 .b32 slot;
 .shared .align 8 .b64 bar;
@@ -160,6 +161,8 @@ setp.eq.and.u32 %all, %block, 0, %leads;
 mov.u32 %s, data; shr.u32 %s, %s, 4; cvt.u64.u32 %base, %s;
 ld.param.u64 %a, [constants];
 {issued}
+mov.b16 %both, 3;
+mov.b16 %both, 3;
 {commit}
 }}
 ISSUED:

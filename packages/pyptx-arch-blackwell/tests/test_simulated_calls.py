@@ -47,8 +47,10 @@ CASES = [
     Product("f16", "f32", "f16", "f16", 64, 128, b_layout=NARROW, ws=True,
             mask=Mask(ZeroColumnMask(skip_span=64, use_span=64, first_span=(1, 0, 0, 0)).bits, tuple(range(64)))),
     Product("tf32", "f32", "tf32", "tf32", 128, 64, b_layout=WIDE, ws=True, sparse=True, selector=2),
-    Product("mxf8f6f4", "f32", "e5m2", "e3m2", 128, 64, a_layout=WIDE, b_layout=WIDE, scales=Scales("ue8m0", "", (2, 1))),
-    Product("mxf4", "f32", "e2m1", "e2m1", 128, 32, a_layout=WIDE, b_layout=WIDE, scales=Scales("ue8m0", "block32", (0, 2))),
+    Product("mxf8f6f4", "f32", "e5m2", "e3m2", 128, 64, a_layout=WIDE, b_layout=WIDE,
+            scales=Scales("ue8m0", "", (2, 1))),
+    Product("mxf4", "f32", "e2m1", "e2m1", 128, 32, a_layout=WIDE, b_layout=WIDE,
+            scales=Scales("ue8m0", "block32", (0, 2))),
     Product("mxf4nvf4", "f32", "e2m1", "e2m1", 128, 160, b_layout=WIDE, scales=Scales("ue4m3", "block16")),
 ]  # fmt: skip
 
@@ -56,10 +58,12 @@ CASES = [
 def descriptor_of(it: Product) -> InstructionDescriptor:
     """Return the descriptor that a user writes."""
     major = {"a_major": "K" if it.a_layout is None else it.a_layout.major, "b_major": it.b_layout.major}
-    scales = {} if it.scales is None else {"scale": it.scales.element, "scale_a_id": it.scales.ids[0],
-                                           "scale_b_id": it.scales.ids[1]}  # fmt: skip
-    return InstructionDescriptor(it.kind, it.d, it.a, it.b, it.m, it.n, negate_a=it.negates[0], negate_b=it.negates[1],
-                                 saturate=it.saturates, sparse=it.sparse, selector=it.selector, **major, **scales)  # fmt: skip
+    scales: dict[str, Any] = {}
+    if it.scales is not None:
+        scales = {"scale": it.scales.element, "scale_a_id": it.scales.ids[0], "scale_b_id": it.scales.ids[1]}
+    options = {"sparse": it.sparse, "selector": it.selector, "saturate": it.saturates}
+    signs = {"negate_a": it.negates[0], "negate_b": it.negates[1]}
+    return InstructionDescriptor(it.kind, it.d, it.a, it.b, it.m, it.n, **major, **signs, **options, **scales)
 
 
 def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
@@ -72,7 +76,10 @@ def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
 
 def kernel_of(it: Product, places: dict[str, int], words: list[int], columns: int) -> Kernel:
     """Return the kernel of a product; `places` are the columns of what it has in tensor memory beside the sums."""
-    tiles = [None if it.a_layout is None else tile_of(it, it.a_layout, it.m, it.stored), tile_of(it, it.b_layout, it.n, it.k)]
+    tiles = [
+        None if it.a_layout is None else tile_of(it, it.a_layout, it.m, it.stored),
+        tile_of(it, it.b_layout, it.n, it.k),
+    ]
     sizes = [LANES * columns, *(16 if tile is None else tile.stage_bytes // 4 for tile in tiles)]
 
     def call(t: Any, a: Any, b: Any) -> None:
@@ -172,4 +179,3 @@ def images_of(it: Product, tiles: Tiles) -> list[np.ndarray[Any, Any]]:
         found.append(data.view(np.uint32))
         start += -(-size // 1024) * 1024
     return found
-

@@ -44,8 +44,9 @@ def sum_of(plan: Plan) -> Sum:
     if not plan.opcode.scaled:
         return partial(_exact, types=types, model=_whole(model_of(exact, it.a), plan))
     packed = container_bits(it.kind) == _PACKED
-    elements = ("b4", "b4") if packed else (it.a, it.b)
-    return partial(_exact_scaled, types=(it.d, *elements, it.d), model=_whole(model_of_scaled(elements[0]), plan))
+    if packed:
+        types = it.d, "b4", "b4", it.d
+    return partial(_exact_scaled, types=types, model=_whole(model_of_scaled(types[1]), plan))
 
 
 def joined(plan: Plan) -> bool:

@@ -161,7 +161,7 @@ class Products(Piped):
     def _shared(self, bits: NDArray[np.uint64], extent: Extent, decode: Decode) -> Array:
         """Return the numbers of matrices, the parts of the blocks of a pair one behind the other."""
         shared = self.wave.shared
-        parts = []
+        parts: list[Array] = []
         for block in range(self.plan.opcode.blocks):
             index = offsets(located(bits, self.blocks + block, shared.stride), extent) // CHUNK
             data = shared.arena.chunks(index).view(np.uint8).reshape(*index.shape[:2], -1)

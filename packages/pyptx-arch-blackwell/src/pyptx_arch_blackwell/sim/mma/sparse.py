@@ -12,6 +12,8 @@ from pyptx_arch_blackwell.layouts.sparsity import CODES, positions
 from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, WORD, columns_of, lanes_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pyptx_arch_blackwell.layouts.sparsity import Metadata
     from pyptx_arch_blackwell.sim.mma.products import Products
     from pyptx_sim.extension import Array, IntArray
@@ -23,7 +25,7 @@ _CODES = 1 << _CODE_BITS
 
 
 @lru_cache(maxsize=64)
-def _where(metadata: Metadata) -> tuple[IntArray, IntArray]:
+def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
     """Return in which words of a block, from its column 0 on, codes lie, `[copies, rows, chunks]`, and how far up."""
     places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
     words = [[[lane * COLUMNS + place.column for lane in place.lanes] for place in line] for line in places]
@@ -55,7 +57,7 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
         )
     inside = _positions(kind)[codes]  # [n, m, chunks, stored in a chunk]
     chunks = codes.shape[-1]
-    columns = np.arange(chunks)[:, None] * (depth // chunks) + inside
+    columns: IntArray = np.arange(chunks)[:, None] * (depth // chunks) + inside
     found = np.zeros((*stored.shape[:2], depth), stored.dtype)
     np.put_along_axis(found, columns.reshape(stored.shape), stored, axis=-1)
     return found
@@ -63,7 +65,8 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
 
 def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntArray:
     """Return the codes of all rows, those of a pair's blocks one behind the other: `[n, m, chunks]`."""
-    tensor, parts = products.tensor, []
+    tensor = products.tensor
+    parts: list[IntArray] = []
     words, shifts = _where(metadata)
     start = lanes_of(addresses) * COLUMNS + columns_of(addresses)
     for block in range(products.plan.opcode.blocks):
