@@ -1,21 +1,15 @@
 """The examples inside the wheel of the older release trace unchanged against this one, and assemble.
 
-The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds
-this repository. Nothing of it is kept. `PYPTX_KERNELS=all` simulates every product in order and late; without it,
-one of the two in turn.
+`PYPTX_KERNELS=all` simulates every product in order and late; without it, one of the two in turn. Examples of tcgen05
+have a file of their own.
 """
 
 from __future__ import annotations
 
 import importlib
 import itertools
-import os
 import re
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -24,8 +18,7 @@ from tools.shares import full
 
 from pyptx_ir.toolchain import assemble
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .published import build, examples, rules  # noqa: F401  the fixture is asked for by its name
 
 pytest.importorskip("jax")
 
@@ -70,60 +63,6 @@ CASES = [
 ]
 
 
-TCGEN05: list[tuple[str, str, tuple[int, ...], dict[str, Any]]] = [
-    ("gemm_highperf_blackwell", "build_gemm", (128, 256, 128), {}),
-    ("gemm_highperf_blackwell", "build_gemm_persistent", (256, 512, 256), {}),
-    ("gemm_highperf_blackwell", "build_gemm_2sm", (256, 256, 256), {}),
-    ("gemm_highperf_blackwell", "_build_gemm_persistent_overlap_experimental", (256, 512, 256), {}),
-    ("gemm_experimental_blackwell", "build_gemm_pallas_experimental", (256, 512, 256), {}),
-    ("gemm_experimental_blackwell", "build_gemm_no_tma_debug", (128, 256, 64), {}),
-    ("grouped_gemm", "build_grouped_gemm", (2, 128, 256, 128), {}),
-    ("tcgen05_accum_probe", "build", (), {}),
-    ("tcgen05_accum_probe", "build", (), {"num_mmas": 4, "split_after": 2}),
-    ("tcgen05_ld_phase_probe", "build", (), {"use_shift": False}),
-    ("tcgen05_ld_phase_probe", "build", (), {"use_shift": True}),
-    ("tcgen05_ld_register_probe", "build", (), {"load_count": 64}),
-    ("tcgen05_mma_probe", "build", (), {}),
-    ("tcgen05_roundtrip", "build", (), {}),
-    ("tcgen05_smoke", "build_alloc_only", (), {}),
-    ("tcgen05_smoke", "build_mma_only", (), {}),
-    ("tcgen05_smoke", "build_ld_only", (), {}),
-]
-UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
-
-
-def forget_examples() -> None:
-    """Forget whichever `examples` were imported: the repository's own, or the wheel's."""
-    for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
-        del sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fetch the wheel and make its `examples` folder importable as `examples`."""
-    folder = tmp_path_factory.mktemp("published")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "pyptx==0.1.1"]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-    (wheel,) = folder.glob("pyptx-0.1.1-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if name.startswith("pyptx/examples/")]
-        archive.extractall(folder, names)
-    root = folder / "pyptx"
-    (root / "examples" / "__init__.py").touch()
-    sys.path.insert(0, str(root))
-    forget_examples()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    yield
-    sys.path.remove(str(root))
-    forget_examples()
-
-
-def build(module: str, builder: str, shape: tuple[int, ...]) -> Any:
-    loaded = importlib.import_module(f"examples.{module}")
-    assert Path(str(loaded.__file__)).is_file()
-    return getattr(loaded, builder)(*shape)
-
-
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize(("module", "builder", "shape"), CASES, ids=[case[0] for case in CASES])
 def test_a_published_example_traces_unchanged_and_assembles(module: str, builder: str, shape: tuple[int, ...]) -> None:
@@ -131,30 +70,6 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
     text = kernel.ptx()
     assert text == build(module, builder, shape).ptx()
     assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
-
-
-@pytest.mark.blackwell
-@pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize(
-    ("name", "builder", "shape", "words"), TCGEN05, ids=[f"{case[0]}-{case[1]}-{case[3]}" for case in TCGEN05]
-)
-def test_a_published_use_of_tcgen05_traces_unchanged_and_assembles(
-    name: str, builder: str, shape: tuple[int, ...], words: dict[str, Any]
-) -> None:
-    kernel = getattr(importlib.import_module(f"examples.blackwell.{name}"), builder)(*shape, **words)
-    text = kernel.ptx()
-    assert "tcgen05.alloc" in text
-    assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
-
-
-@pytest.mark.blackwell
-@pytest.mark.usefixtures("examples")
-def test_every_published_example_of_blackwell_is_traced() -> None:
-    folder = Path(str(importlib.import_module("examples.blackwell.rms_norm").__file__)).parent
-    traced = {case[0] for case in TCGEN05} | {
-        case[0].partition(".")[2] for case in CASES if case[0].startswith("blackwell.")
-    }
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == traced | UNTRACED.keys()
 
 
 AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]
@@ -181,10 +96,6 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
 PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md says where, and judges
-
-
-def rules(result: Any) -> set[str]:
-    return {finding.rule for finding in result.findings}
 
 
 @pytest.mark.hopper

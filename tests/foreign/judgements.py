@@ -69,6 +69,47 @@ KNOWN = (
         "The destructor of `cuda::pipeline` lets one lane, which `match.any.sync` has elected, release for its whole "
         "warp, and the last one ends the barriers. `match.sync` orders no memory; `bar.warp.sync` would.",
     ),
+    known(
+        "letter",
+        "mbarrier-inval",
+        "gluon/tensor_memory/two-blocks*",
+        "Gluon ends the barriers of a pair of blocks behind `barrier.cluster.arrive.relaxed`, which orders no "
+        "memory: other warps may still wait at them. Without `.relaxed` nothing is found.",
+    ),
+    known(
+        "letter",
+        "exited-block",
+        "mosaic/kernels/tiles-as-they-come-to-pairs.*",
+        "Blocks end behind `barrier.cluster.arrive.relaxed`, which orders no memory: the last arrival at the other "
+        "block's barrier may come after that block has ended. Without `.relaxed` nothing is found.",
+    ),
+    known(
+        "letter",
+        "barrier-divergence",
+        "mosaic/kernels/two-blocks.*",
+        "Mosaic GPU writes `bar.sync` as inline assembly that LLVM may copy: the lane that multiplies and the others "
+        "of its warp meet the barrier at two instructions. `.aligned`, which `bar.sync` means, wants one.",
+    ),
+    known(
+        "letter",
+        "unchecked-wait",
+        "cutedsl/kernels/tensor-memory.*",
+        "CuTe DSL asks once more whether the next stage is free behind the last step, and nothing looks at the answer.",
+    ),
+    known(
+        "letter",
+        "tensor-freed wrong",
+        "tilelang/kernels/tensor-memory-*",
+        "TileLang gives back tensor memory at the end of the kernel, by the first warp, with no barrier in front: "
+        "other warps may not have loaded yet. Some schedules show what another block leaves there.",
+    ),
+    known(
+        "letter",
+        "early-reuse tensor-freed wrong",
+        "tilelang/kernels/product-in-tensor-memory.*",
+        "The warps that copy end first, and the first of them gives back tensor memory while the others still multiply. "
+        "They also let a stage be filled again as soon as its product is issued, not when it has ended.",
+    ),
 )
 
 

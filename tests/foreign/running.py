@@ -151,7 +151,7 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(_dtype(row["element"]))
     array = placed[name]
     if "map" in row:
-        return Mapped(array, _map(row["map"], array))
+        return Mapped(array, map_of(row["map"], array))
     if "texture" in row:
         return Texture(array, sampler=Sampler(**row["sampler"]), **row["texture"])
     if "surface" in row:
@@ -163,7 +163,8 @@ def _dtype(element: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, element, element))
 
 
-def _map(row: dict[str, Any], array: Array) -> TensorMap:
+def map_of(row: dict[str, Any], array: Array) -> TensorMap:
+    """Return the tensor map that a row describes an array by."""
     if row["tiles"]:
         (rows, columns), (height, width) = array.shape, row["tiles"]
         array = array.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)

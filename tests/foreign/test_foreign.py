@@ -8,13 +8,14 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from .judgements import KNOWN, fitting, stale, unlisted
 from .languages import COMPILING, LANGUAGES, SOURCES
 from .report import PAGE, page
-from .running import SCHEDULES, Fault, Outcome, distance, judge
+from .running import SCHEDULES, Fault, Outcome, distance, judge, map_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,13 @@ ret; }
 CALLED = """.visible .func (.param .f32 r) doubled(.param .f32 v) {
 .reg .f32 %f<3>;
 ld.param.f32 %f1, [v]; add.f32 %f2, %f1, %f1; st.param.f32 [r], %f2;
+ret; }
+"""
+STRUCTURE = """.visible .entry k(.param .align 8 .b8 arrays[16]) {
+.reg .b32 %r<2>; .reg .f32 %f<3>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [arrays]; ld.param.u64 %rd2, [arrays+8];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3;
+ld.global.f32 %f1, [%rd1]; add.f32 %f2, %f1, %f1; st.global.f32 [%rd2], %f2;
 ret; }
 """
 FILTERING = """.visible .entry k(.param .u64 texture, .param .u64 surface) {
@@ -206,6 +214,35 @@ def test_textures_and_surfaces_are_passed_by_handles(writing: tuple[Any, Any], t
     made = modules.Compiled(UNIT + FILTERING, "k", parameters, 64)
     modules.write(tmp_path / "filtered", cases.Case("filtered", None, {}), made)
     assert judge(tmp_path / "filtered").clean
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0])
+def test_what_members_of_a_structure_point_to_is_judged(writing: tuple[Any, Any], tmp_path: Path, wrong: float) -> None:
+    cases, modules = writing
+    parameters = modules.Parameters()
+    parameters.structure([cases.given(X), cases.made(X.astype(np.float64) * 2 + wrong, "float32")])
+    made = modules.Compiled(UNIT + STRUCTURE, "k", parameters, 64)
+    modules.write(tmp_path / "doubled", cases.Case("doubled", None, {}), made)
+    assert judge(tmp_path / "doubled").right == (not wrong)
+
+
+def test_a_matrix_may_be_described_as_tiles() -> None:
+    """By their rows, their columns, and what is within."""
+    matrix = np.zeros((32, 128), np.float16)
+    row = {"dtype": "f16", "box": [2, 1, 8, 64], "swizzle": "128B", "fill": "zeros", "tiles": [8, 64]}
+    described = map_of(row, matrix)
+    assert described.shape == (4, 2, 8, 64)
+    assert described.strides == (8 * 256, 128, 256, 2)
+    assert map_of(row | {"box": [16, 64], "tiles": None}, matrix).shape == (32, 128)
+
+
+def test_values_of_narrow_types_are_those_of_their_codes(writing: tuple[Any, Any]) -> None:
+    """Two of E2M1 to a byte, the first one low."""
+    cases, _ = writing
+    values, stored = cases.narrow("e2m1", 4, 8)
+    codes = np.stack([stored & 15, stored >> 4], -1).reshape(4, 8)
+    assert stored.shape == (4, 4)
+    assert (values == codes.view(ml_dtypes.float4_e2m1fn).astype(np.float32)).all()
 
 
 def test_kernels_of_triton_are_launched_by_what_it_says_of_them(writing: tuple[Any, Any], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import BLACKWELL, Case, Described, distinct, double, eighths, given, made, whole
+from cases import BLACKWELL, Case, Described, distinct, double, eighths, given, made
 
 
 @triton.jit
@@ -65,14 +65,6 @@ def from_tensor_memory(a, b, d, c, K: tl.constexpr, B: tl.constexpr):
     tl.store(c + rows[:, None] * B + rows[None, :], second)
 
 
-@triton.jit
-def packed(x, y, z, out, B: tl.constexpr):
-    """Sums and products of pairs of floats."""
-    at = tl.program_id(0) * B + tl.arange(0, B)
-    v = tl.load(x + at)
-    tl.store(out + at, (v * tl.load(y + at) + tl.load(z + at)) * 0.5 + v)
-
-
 def mapped(name, kernel, shape, tile, constants=(), element="float16", box=None, grid=None, sizes=("K",), **options):
     (m, n, k), (bm, bn, bk) = shape, tile
     a, b = eighths(m, k), eighths(n, k)
@@ -104,7 +96,6 @@ for expert in range(2):
     ROUTED[mine] = double(TOKENS[mine]) @ double(W[expert])
 CA, CB, CD = eighths(128, 64, most=4), eighths(64, 128, most=4), eighths(128, 128, most=4)
 CHAINED = (double(CA) @ CB).astype(np.float16).astype(np.float64) @ CD
-X, Y, Z = (eighths(512) for _ in range(3))
 
 CASES = [
     Case(
@@ -150,14 +141,6 @@ CASES = [
         from_tensor_memory,
         {"a": given(CA, "float16"), "b": given(CB, "float16"), "d": given(CD, "float16"), "c": made(CHAINED, "float32")},
         constants={"K": 64, "B": 128},
-        targets=BLACKWELL,
-    ),
-    Case(
-        "pairs-of-floats",
-        packed,
-        {"x": given(X), "y": given(Y), "z": given(Z), "out": made((double(X) * Y + Z) * 0.5 + X, "float32")},
-        2,
-        constants={"B": 256},
         targets=BLACKWELL,
     ),
 ]
