@@ -107,7 +107,7 @@ KNOWN = (
         "letter",
         "early-reuse tensor-freed wrong",
         "tilelang/kernels/product-in-tensor-memory.*",
-        "The warps that copy end first, and the first of them gives back tensor memory while the others still multiply. "
+        "The warps that copy end first, and the first of them gives back tensor memory while the others multiply. "
         "They also let a stage be filled again as soon as its product is issued, not when it has ended.",
     ),
 )
