@@ -79,12 +79,13 @@ class Arrivals(AsyncItem):
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Let the work complete that the threads issued before, then arrive."""
+        """Let the work complete that the threads issued before, and arrivals behind a pipeline's, then arrive."""
 
         def theirs(item: Item) -> Mask | None:
-            if item.group is not self.follows or not isinstance(item, AsyncItem):
+            before = isinstance(item, Arrivals) and self.follows.pipelined and item.follows is self.follows
+            if not before and item.group is not self.follows:
                 return None
-            return item.issued_by(self.warps, self.lanes)
+            return item.issued_by(self.warps, self.lanes) if isinstance(item, AsyncItem) else None
 
         self.wave.engine.complete_before(self.item_id, theirs)
         mbarriers, groups = self.wave.mbarriers, self.wave.groups_of(self.follows)
