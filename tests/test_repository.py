@@ -52,6 +52,7 @@ SKIPS: dict[str, str] = {
     "tests/end_to_end/test_seeds.py": "reads pages beside the checkout, and torch, which only `tests` installs",
     "tests/end_to_end/test_seeds_jax.py": "reads pages beside the checkout",
     "tests/end_to_end/test_published_examples.py": "needs jax, which only `tests` installs",
+    "tests/end_to_end/test_published_tensor_cores.py": "needs jax, which only `tests` installs",
     "packages/pyptx-sim/tests/test_semantics_without_reference.py": "counts what the other tests ran, if they ran",
 }
 
