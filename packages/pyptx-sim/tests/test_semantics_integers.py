@@ -56,11 +56,16 @@ def bfind(kind, *, shift):
     return find
 
 
+def extent(operand, bits):
+    """What counts of a position or a length: its low byte, of fields of 64 bits all of it."""
+    return operand & 255 if bits == 32 else min(operand, 64)
+
+
 def bfe(kind):
     bits = ref.width(kind)
 
     def extract(a, b, c):
-        position, length, raw = b & 255, c & 255, a & ((1 << bits) - 1)
+        position, length, raw = extent(b, bits), extent(c, bits), a & ((1 << bits) - 1)
         sign = (raw >> min(position + length - 1, bits - 1)) & 1 if kind[0] == "s" and length else 0
         field = sum(
             ((raw >> (position + i)) & 1 if i < length and position + i < bits else sign) << i for i in range(bits)
@@ -72,7 +77,7 @@ def bfe(kind):
 
 def bfi(bits):
     def insert(a, b, c, d):
-        position, length = c & 255, d & 255
+        position, length = extent(c, bits), extent(d, bits)
         for i in range(length):
             if position + i < bits:
                 b = (b & ~(1 << (position + i))) | (((a >> i) & 1) << (position + i))
