@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
@@ -72,27 +73,38 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
     return Fragment(title, rows, columns, BITS[element], lanes, elements, products=4)
 
 
-# --- wmma: opaque to programs, and the simulator's own choice ---------------------------------------------------
+# --- wmma: opaque to programs, and made of products of mma.sync ---------------------------------------------------
 
-# The registers of f16 operands, which hold each element at least twice (m16n16k16) or up to four times.
-_WMMA_F16_REGISTERS: Final = 8
+_TILE_ROWS: Final = 16
+_TILE_COLUMNS: Final = 8
+_WMMA_F16_ELEMENTS: Final = 4  # bits of their number: f16 factors take 8 registers, and repeat what they hold
+_WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 
 @cache
 def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
-    """Return the layout that the simulator gives an operand of wmma: that of mma.sync, over larger matrices.
+    """Return the layout of an operand of wmma: those of the products of mma.sync, 16 by 8, that it is made of.
 
-    The manual leaves it open. The lowest places are those of mma.sync of 16 by 8, side by side where there are more
-    columns; programs that hand fragments from wmma to mma.sync rely on what no manual promises.
+    The manual leaves it open. It is what ptxas 13.0 makes of wmma for sm_80 and later, and what an H200 was measured
+    to have (`tests/golden`): the second tile follows the first, and m8n32 is computed as the transpose of m32n8. The
+    layout of a or b in memory, `.row` or `.col`, makes no difference.
     """
     m, n, k = sizes(shape)
-    bits = BITS[element]
     title = f"wmma {shape} {operand} .{element}"
-    beside = max(_WORD // bits, 1)
-    if operand in ("c", "d"):
-        return distributed(title, m, n, bits, _PAIR)
-    rows = m if operand == "a" else n
-    held = rows * k * bits // (_WORD * _WORD)
-    repeated = _WMMA_F16_REGISTERS // held if element == "f16" else 1
-    whole = distributed(title, rows, k, bits, beside, repeated=repeated)
-    return whole if operand == "a" else transposed(whole, title)
+    if m < n:
+        return transposed(_tiled(title, (n, m, k), _WMMA_TRANSPOSED[operand], element), title)
+    return _tiled(title, (m, n, k), operand, element)
+
+
+def _tiled(title: str, extents: tuple[int, int, int], operand: Operand, element: str) -> Fragment:
+    """Return the layouts of mma.sync one after the other, below or beside each other, as often as they are needed."""
+    m, n, k = extents
+    height, width = min(m, _TILE_ROWS), min(n, _TILE_COLUMNS)
+    tile = mma_fragment(f"m{height}n{width}k{k}", operand, element)
+    below = (Step(height),) * (m > height and operand != "b")
+    beside = (Step(0, width),) * (n > width and operand != "a")
+    elements = (*tile.elements, *below, *beside)
+    if element == "f16" and operand in ("a", "b"):
+        elements += (Step(),) * (_WMMA_F16_ELEMENTS - len(elements))
+    rows, columns = {"a": (m, k), "b": (k, n), "c": (m, n), "d": (m, n)}[operand]
+    return replace(tile, title=title, rows=rows, columns=columns, elements=elements)
