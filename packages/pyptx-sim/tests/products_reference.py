@@ -149,3 +149,42 @@ def truncated_sum(pairs, c, types, fraction, length, mantissa):
             size = max(math.frexp(float(total))[1] - 1, -126) if total else -126
             c, kind = float(cut(total, size - mantissa)), "f32"
     return c
+
+
+# --- what ptxas makes of products that a target's tensor cores do not have ---------------------------------------
+
+
+def nearest(number, mantissa, least):
+    """The float that is nearest to a fraction, even in between: so many bits behind the point, down to 2^least."""
+    if not number:
+        return Fraction(0)
+    unit = power(max(math.frexp(number)[1] - 1, least) - mantissa)
+    return round(number / unit) * unit
+
+
+def single(number):
+    return nearest(number, 23, -126)
+
+
+def scalar_sum(pairs, c, half):
+    """The sum of m8n8k4 from sm_80 on, by arithmetic of f32: a chain, then c; or c and pairs of products, to f16."""
+    products = [Fraction(a) * Fraction(b) for a, b in pairs]
+    if not half:
+        total = Fraction(0)
+        for each in products:
+            total = single(total + each)
+        return float(single(total + Fraction(c)))
+    total = Fraction(c)
+    for first, second in zip(products[::2], products[1::2], strict=True):
+        total = single(total + single(second + single(first)))
+    return float(nearest(total, 10, -14))
+
+
+def halved_sum(pairs, c, d_type, fraction, length):
+    """The sum of 8-bit floats from sm_90 to sm_110: as f16, low halves of registers before high ones, c at last."""
+    total, types = 0.0, (d_type, "f16", "f16", d_type)
+    for places in ((0, 1), (2, 3)):
+        some = [pair for index, pair in enumerate(pairs) if index % 4 in places]
+        total = truncated_sum(some, total, types, fraction, length, 23)
+    both = Fraction(total) + Fraction(c)
+    return float(nearest(both, 10, -14) if d_type == "f16" else single(both))

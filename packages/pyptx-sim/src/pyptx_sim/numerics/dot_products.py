@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from pyptx_sim.numerics.fused import fma_f64
-from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, rounded
+from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
@@ -44,7 +44,11 @@ def fast_float(types: tuple[str, str, str, str]) -> Sum:
 
 def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
     """Return the sum as a target's tensor cores compute it, for a warp or for a warpgroup."""
-    model = model_of(target, types[1], warpgroup=warpgroup)
+    return summing(types, model_of(target, types[1], warpgroup=warpgroup))
+
+
+def summing(types: tuple[str, str, str, str], model: Model) -> Sum:
+    """Return the sum of a model of tensor cores; `types` are those of d, a, b and c."""
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 

@@ -18,7 +18,6 @@ from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.dot_products import (
     Sum,
     exact_double,
-    exact_float,
     fast_double,
     fast_float,
     integer,
@@ -26,6 +25,7 @@ from pyptx_sim.numerics.dot_products import (
 )
 from pyptx_sim.numerics.elements import packing, unpacking
 from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.lowering import exact_warp_float
 from pyptx_sim.numerics.recent import Recent
 from pyptx_sim.numerics.sparse_factors import selecting
 from pyptx_sim.semantics.errors import NoSemantics
@@ -155,7 +155,7 @@ def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
         return partial(population, operation="xor" if "xor" in form.words else "and"), None
     if types[0] == "s32":
         return partial(integer, saturates="satfinite" in form.words), None
-    return fast_float(types), partial(exact_float, types)
+    return fast_float(types), partial(exact_warp_float, types, form.word("shape"))
 
 
 def _dense(form: Bound) -> Operation:

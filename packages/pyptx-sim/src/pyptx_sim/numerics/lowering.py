@@ -1,0 +1,76 @@
+"""Sums of products that a target's tensor cores do not have: ptxas builds them of others, and of scalar arithmetic.
+
+What is built for which target is read off the machine code of ptxas 13.0; that it adds up to what is said here was
+measured on an H200 for sm_90 (`tests/golden`), and is taken over for the other targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_ir.plugins.targets import find_target
+from pyptx_sim.numerics.dot_products import Sum, exact_float, paired, summing
+from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+
+_QUADS, _WITHOUT_QUADS = "m8n8k4", 80
+"""The product of Volta's quarters of a warp, and the first target that computes it by scalar instructions."""
+
+_WITHOUT_FP8 = range(90, 120)
+"""Targets whose warps multiply 8-bit floats as f16. sm_89 and sm_120 have instructions for them (QMMA)."""
+_FP8: Final = {"e4m3", "e5m2"}
+_WORD, _HALF_WORD = 4, 2  # 8-bit elements of a register, and those of them that are made f16 at once
+
+_SPLIT, _SPLIT_LENGTH = "m16n16k8", 4
+"""The shape of wmma with tf32: two products with K = 4."""
+
+
+def exact_warp_float(types: tuple[str, str, str, str], shape: str, target: str) -> Sum:
+    """Return the sum as a target computes the product of a warp of `shape`; `types` are those of d, a, b and c."""
+    number = find_target(target).number
+    if shape == _QUADS and number >= _WITHOUT_QUADS:
+        return _by_pairs if types[0] == "f16" else _in_order
+    if number in _WITHOUT_FP8 and {types[1], types[2]} <= _FP8:
+        return _as_halves(types[0], model_of(target, "f16"))
+    if shape == _SPLIT:
+        model = model_of(target, types[1])
+        return summing(types, replace(model, length=min(model.length, _SPLIT_LENGTH)))
+    return exact_float(types, target)
+
+
+def _in_order(a: Array, b: Array, c: Array) -> Array:
+    """Return the chain of fused multiply-adds in f32, to which `c` is added at last."""
+    products = np.multiply(*paired(a, b))  # exact: f32 holds every product of two f16
+    total = np.zeros_like(c)
+    for k in range(products.shape[-1]):
+        total = total + products[..., k]
+    return rounded(total + c, "f32")
+
+
+def _by_pairs(a: Array, b: Array, c: Array) -> Array:
+    """Return `c`, in f32, plus each two products, rounded to f16."""
+    products = np.multiply(*paired(a, b))
+    for k in range(0, products.shape[-1], 2):
+        c = c + (products[..., k] + products[..., k + 1])
+    return rounded(c, "f16")
+
+
+def _as_halves(result: str, model: Model) -> Sum:
+    """Return the sum of 8-bit floats as f16: first those of the registers' low halves, then of the high, then `c`.
+
+    Each step is rounded to the result's type.
+    """
+    types = (result, "f16", "f16", result)
+
+    def total(a: Array, b: Array, c: Array) -> Array:
+        left, right = paired(a, b)
+        high = np.arange(a.shape[-1]) % _WORD >= _HALF_WORD
+        low = exact_sum(left[..., ~high], right[..., ~high], np.zeros_like(c), types, model)
+        return rounded(exact_sum(left[..., high], right[..., high], low, types, model) + c, result)
+
+    return total
