@@ -133,9 +133,9 @@ def test_what_fills_up_is_a_nan_of_every_type(dtype: str) -> None:
 
 
 def rounded_to_tf32(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the nearest values with 10 bits of fraction, of two the one farther from zero, in exact arithmetic."""
+    """Return the nearest values with 10 bits of fraction, of two the even one, in exact arithmetic."""
     fraction, exponent = np.frexp(values.astype(np.float64))
-    return np.ldexp(np.trunc(fraction * 2**11 + np.copysign(0.5, fraction)), exponent - 11).astype(np.float32)
+    return np.ldexp(np.rint(fraction * 2**11), exponent - 11).astype(np.float32)
 
 
 def test_elements_are_rounded_to_tf32_on_their_way() -> None:
@@ -144,17 +144,16 @@ def test_elements_are_rounded_to_tf32_on_their_way() -> None:
     found = loaded(values, map_of(values, (8, 8), "tf32"), (0, 0), 256).view(np.float32).reshape(8, 8)
     expected = rounded_to_tf32(np.where(np.isinf(values), 0, values))
     assert (found[1:] == expected[1:]).all()
-    assert found[0].tolist() == [1 + 2**-10, 1, -1 - 2**-10, 1 + 2**-9, 2, np.inf, 0, round(1e-40 * 2**136) * 2.0**-136]
+    assert found[0].tolist() == [1, 1, -1, 1 + 2**-9, 2, np.inf, 0, round(1e-40 * 2**136) * 2.0**-136]
     assert (found != values).mean() > 0.9
     untouched = loaded(values, map_of(values, (8, 8), "f32"), (0, 0), 256)
     assert untouched.tobytes() == values.tobytes()
 
 
-def test_subnormal_elements_can_be_flushed_on_their_way() -> None:
+def test_a_load_of_a_type_that_flushes_keeps_subnormal_elements() -> None:
+    """A measurement: an H200 leaves them as they are."""
     values = np.array([[1e-40, -1e-40, 1e-37, 1, -0.0, 0, -1e-45, 2**-126]], np.float32)
-    found = loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).view(np.float32)
-    expected = np.where(np.abs(values[0]) < 2.0**-126, np.copysign(np.float32(0), values[0]), values[0])
-    assert found.tobytes() == expected.astype(np.float32).tobytes()
+    assert loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).tobytes() == values.tobytes()
 
 
 # The manual's tables: which 16-byte piece of a row of 128 bytes stands in each place.
