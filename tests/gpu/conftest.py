@@ -44,6 +44,7 @@ class Truth(dict[str, "np.ndarray"]):
             found.call("cuDeviceGetName", name, 256, 0)
             found.call("cuDriverGetVersion", ctypes.byref(version))
             where = {"device": name.value.decode(), "driver": version.value, "target": found.target}
+            where["date"] = time.strftime("%Y-%m-%d", time.gmtime())
             golden.add(Path(os.environ["OUT"]) / f"truth_{found.target}.json", where, self)
             self.clear()
 

@@ -2,20 +2,34 @@
 
 The file is JSON: `device`, `driver` and `target` say where it was recorded; `results` holds arrays by name, each with
 its type and shape and the base64 of its zlib-compressed bytes. What was put in is not stored: the tests make it again.
+
+`python -m tests.gpu.golden FOUND KEPT` makes of what a run left what is committed.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import sys
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+WHOLE = 1024  # words: what has more is recorded as a digest
+OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # what ends names of what only the run itself is about
+
+
+def held(array: np.ndarray) -> np.ndarray:
+    """Return what is recorded of an array: itself, or 16 bytes that tell it from others."""
+    if array.size <= WHOLE:
+        return array
+    return np.frombuffer(hashlib.blake2b(array.tobytes(), digest_size=16).digest(), np.uint8)
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
@@ -42,3 +56,15 @@ def add(path: Path, where: Mapping[str, object], results: Mapping[str, np.ndarra
     held.update({name: packed(array) for name, array in results.items()})
     text = json.dumps({**where, "results": held}, indent=0, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def keep(found: Path, kept: Path) -> None:
+    """Write what a run has recorded without what only says how the run went."""
+    where = json.loads(found.read_text(encoding="utf-8"))
+    del where["results"]
+    results = {name: array for name, array in read(found).items() if not name.endswith(OF_THE_RUN)}
+    add(kept, where, results)
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]), Path(sys.argv[2]))

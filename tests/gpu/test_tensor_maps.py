@@ -10,6 +10,8 @@ import pytest
 
 from pyptx_launch import TensorMap
 
+from . import simulated
+from .copies import CONVERTING, COPIES, KINDS, SWIZZLES, Copy, noise
 from .plans import tile_plan
 
 if TYPE_CHECKING:
@@ -18,22 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 SLOTS = ("value", "pointer")
-# By swizzle: the bytes of a row that it takes, and which bits of the address, from bit 7 on, are added to bits 4 to 6.
-SWIZZLES = {"none": (64, 0), "32B": (32, 1), "64B": (64, 3), "128B": (128, 7)}
-# By dtype, NumPy's type of the same width. tf32 and the flushing types change what they copy: see below.
-KINDS = {
-    "u8": "u1", "u16": "u2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
-    "f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8",
-}  # fmt: skip
 INFINITIES = {"f32": 0x7F800000, "f16": 0x7C00, "bf16": 0x7F80}
-
-
-def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
-    """Return random bits, finite as floats."""
-    rng = np.random.default_rng(seed)
-    raw = rng.integers(0, 128, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
-    raw[..., -1] &= 0x3F  # no exponent of only ones
-    return raw.view(kind)[..., 0]
 
 
 def boxes(array: np.ndarray, box: tuple[int, int], fill: int = 0) -> np.ndarray:
@@ -54,10 +41,10 @@ def swizzled(tiles: np.ndarray, bits: int) -> np.ndarray:
     return moved
 
 
-def copied(gpu: Device, array: np.ndarray, map_: TensorMap, slot: str = "value") -> np.ndarray:
-    """Copy a matrix box by box through a map; return the bytes of each box."""
-    count = len(boxes(array, (map_.box[0], map_.box[1])))
-    out = np.full((count, map_.box[0] * map_.box[1] * array.itemsize), 0xEE, np.uint8)
+def copied(gpu: Device, case: Copy, slot: str = "value") -> np.ndarray:
+    """Copy a matrix box by box; return the bytes of each box."""
+    out, array = case.empty(), case.array
+    map_ = TensorMap.dense(case.kind, array.shape, case.box, **case.options)
     source, target = gpu.upload(array), gpu.upload(out)
     tile_plan(map_, slot).launch((source, target), 0, 0)
     gpu.synchronize()
@@ -71,27 +58,24 @@ def copied(gpu: Device, array: np.ndarray, map_: TensorMap, slot: str = "value")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_copy_moves_the_bits_of_every_type(gpu: Device, kind: str, slot: str) -> None:
     array = noise((32, 64), KINDS[kind])
-    map_ = TensorMap.dense(kind, array.shape, (16, 16))
-    assert (copied(gpu, array, map_, slot) == swizzled(boxes(array, (16, 16)), 0)).all()
+    assert (copied(gpu, Copy(kind, kind, array, (16, 16)), slot) == swizzled(boxes(array, (16, 16)), 0)).all()
 
 
 @pytest.mark.parametrize("swizzle", SWIZZLES)
 def test_a_swizzle_exchanges_chunks_of_16_bytes_by_bits_of_the_address(
     gpu: Device, swizzle: str, truth: dict[str, np.ndarray]
 ) -> None:
-    row, bits = SWIZZLES[swizzle]
-    array = np.arange(64 * row // 4, dtype=np.uint32).reshape(64, row // 4)
-    found = copied(gpu, array, TensorMap.dense("u32", array.shape, (32, row // 4), swizzle=swizzle))
-    truth[f"tensor_map.swizzle.{swizzle}"] = found
-    assert (found == swizzled(boxes(array, (32, row // 4)), bits)).all()
+    case, (row, bits) = COPIES[f"tensor_map.swizzle.{swizzle}"], SWIZZLES[swizzle]
+    truth[case.name] = found = copied(gpu, case)
+    assert (found == swizzled(boxes(case.array, (32, row // 4)), bits)).all()
 
 
 @pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("fill", ["zeros", "nan"])
 def test_what_lies_past_the_edges_is_filled(gpu: Device, kind: str, fill: str, truth: dict[str, np.ndarray]) -> None:
-    array = noise((20, 24), KINDS[kind])
-    found = copied(gpu, array, TensorMap.dense(kind, array.shape, (16, 16), fill=fill)).view(array.dtype)
-    truth[f"tensor_map.fill.{fill}.{kind}"] = found
+    case = COPIES[f"tensor_map.fill.{fill}.{kind}"]
+    array = case.array
+    truth[case.name] = found = copied(gpu, case).view(array.dtype)
     inside = boxes(np.ones_like(array), (16, 16)).reshape(found.shape) == 1
     assert (found[inside] == boxes(array, (16, 16)).reshape(found.shape)[inside]).all()
     outside = np.unique(found[~inside])
@@ -100,17 +84,12 @@ def test_what_lies_past_the_edges_is_filled(gpu: Device, kind: str, fill: str, t
     assert magnitude == 0 if fill == "zeros" else magnitude > INFINITIES[kind]
 
 
-@pytest.mark.parametrize("kind", ["tf32", "f32.ftz", "tf32.ftz"])
+@pytest.mark.parametrize("kind", CONVERTING)
 def test_types_that_convert_keep_what_they_can_hold(gpu: Device, kind: str, truth: dict[str, np.ndarray]) -> None:
-    array = np.random.default_rng(3).standard_normal((32, 32)).astype(np.float32)
-    array[0, :8] = (
-        np.array([0x1, 0x7FFFFF, 0x80000001, 0x800000, 0x3F800FFF, 0x3F801000, 0x3F803000, 0])
-        .astype(np.uint32)
-        .view(np.float32)
-    )
-    found = copied(gpu, array, TensorMap.dense(kind, array.shape, (32, 32))).view(np.float32)
-    truth[f"tensor_map.convert.{kind}"] = found.view(np.uint32)
-    assert np.allclose(found.reshape(32, 32), array, rtol=2**-10, atol=2**-126)
+    case = COPIES[f"tensor_map.convert.{kind}"]
+    truth[case.name] = found = copied(gpu, case).view(np.uint32)
+    assert np.allclose(found.view(np.float32).reshape(32, 32), case.array, rtol=2**-10, atol=2**-126)
+    assert (found == simulated.copy(case, gpu.target).view(np.uint32)).all()
 
 
 def test_a_map_takes_a_matrix_whose_rows_lie_apart(gpu: Device) -> None:

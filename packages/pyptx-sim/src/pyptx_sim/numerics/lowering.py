@@ -69,7 +69,7 @@ def _as_halves(result: str, model: Model) -> Sum:
 
     def total(a: Array, b: Array, c: Array) -> Array:
         left, right = paired(a, b)
-        high = np.arange(a.shape[-1]) % _WORD >= _HALF_WORD
+        high: Array = np.arange(a.shape[-1]) % _WORD >= _HALF_WORD
         low = exact_sum(left[..., ~high], right[..., ~high], np.zeros_like(c), types, model)
         return rounded(exact_sum(left[..., high], right[..., high], low, types, model) + c, result)
 

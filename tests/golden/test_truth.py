@@ -1,0 +1,79 @@
+"""Law L7 on what hardware gave, without it: the simulator gives the recorded bits of every instruction and product."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.gpu import products, simulated
+from tests.gpu.copies import COPIES, Copy
+from tests.gpu.golden import held, read
+from tests.gpu.instructions import RECORDED, Recorded
+from tools.shares import share
+
+if TYPE_CHECKING:
+    from tests.gpu.products import WarpProduct
+
+pytestmark = pytest.mark.scaled
+
+TARGET, OF_WARPGROUPS = "sm_90", "sm_90a"
+TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
+# What has come since is compared when it has been recorded.
+INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
+WARP_PRODUCTS = [each.of(TRUTH) for each in products.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
+# A run of the recorder takes what there is time for, of each form the smallest and the largest number of columns first.
+GROUP_PRODUCTS = {
+    f"{form} {case}": case
+    for form, cases in products.group_products().items()
+    for case in cases
+    if f"{form} {case}" in TRUTH
+}
+
+
+def test_what_is_recorded_is_known_and_nothing_of_it_is_left_out() -> None:
+    assert len(INSTRUCTIONS) >= 230
+    assert len(WARP_PRODUCTS) >= 199
+    assert len(GROUP_PRODUCTS) >= 528
+    operands = {name for product in WARP_PRODUCTS for name in product.recorded_operands}
+    names = {row.opcode for row in INSTRUCTIONS} | {product.name for product in WARP_PRODUCTS} | operands
+    assert set(TRUTH) == names | set(COPIES) | set(GROUP_PRODUCTS)
+    for form, cases in products.group_products().items():
+        assert all(f"{form} {case}" in TRUTH for case in cases[:2])
+
+
+@pytest.mark.parametrize("row", INSTRUCTIONS, ids=[row.opcode for row in INSTRUCTIONS])
+def test_an_instruction_gives_what_the_hardware_gave(row: Recorded) -> None:
+    simulated.agree(row, TRUTH[row.opcode], simulated.instruction(row, TARGET))
+
+
+@pytest.mark.parametrize("product", WARP_PRODUCTS, ids=[product.name for product in WARP_PRODUCTS])
+def test_a_product_of_a_warp_gives_what_the_hardware_gave(product: WarpProduct) -> None:
+    hardware, found = TRUTH[product.name], simulated.warp_product(product, OF_WARPGROUPS)
+    assert (hardware == found).all(), simulated.off(hardware, found)
+
+
+@pytest.mark.parametrize("product", share(WARP_PRODUCTS, 7), ids=lambda product: product.name)
+def test_what_the_hardware_gave_is_within_the_bound_of_the_product(product: WarpProduct) -> None:
+    product.check(TRUTH[product.name])
+
+
+@pytest.mark.parametrize("name", share(GROUP_PRODUCTS, 13))
+def test_a_product_of_a_warpgroup_gives_what_the_hardware_gave(name: str) -> None:
+    assert np.array_equal(TRUTH[name], held(simulated.group_product(GROUP_PRODUCTS[name])))
+
+
+@pytest.mark.parametrize("case", COPIES.values(), ids=COPIES.keys())
+def test_a_copy_gives_what_the_hardware_gave(case: Copy) -> None:
+    found = simulated.copy(case, OF_WARPGROUPS)
+    assert np.array_equal(TRUTH[case.name].view(np.uint8).reshape(found.shape), found)
+
+
+@pytest.mark.parametrize("change", [1, 1 << 31])
+def test_a_bit_that_differs_is_seen(change: int) -> None:
+    row: Any = next(row for row in RECORDED if row.opcode == "add.rn.f32")
+    other = TRUTH[row.opcode].copy()
+    other[np.flatnonzero(other == 0x3F800000)[0]] ^= np.uint32(change)
+    with pytest.raises(AssertionError, match="1 of"):
+        simulated.agree(row, TRUTH[row.opcode], other)

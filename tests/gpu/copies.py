@@ -1,0 +1,69 @@
+"""Copies by TMA whose results are recorded on hardware: of every swizzle, past the edges, and of types that convert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# By swizzle: the bytes of a row that it takes, and which bits of the address, from bit 7 on, are added to bits 4 to 6.
+SWIZZLES = {"none": (64, 0), "32B": (32, 1), "64B": (64, 3), "128B": (128, 7)}
+# By dtype, NumPy's type of the same width. tf32 and the flushing types change what they copy.
+KINDS = {
+    "u8": "u1", "u16": "u2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
+    "f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8",
+}  # fmt: skip
+CONVERTING = ("tf32", "f32.ftz", "tf32.ftz")
+# Subnormal numbers, the least normal one, and ones whose last bits decide about a rounding to tf32.
+EDGES = (0x1, 0x7FFFFF, 0x80000001, 0x800000, 0x3F800FFF, 0x3F801000, 0x3F803000, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A matrix that is copied box by box: the type and the options of its map, and the name of what is recorded."""
+
+    name: str
+    kind: str
+    array: np.ndarray
+    box: tuple[int, int]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Return a block for each box: along a row first."""
+        (rows, columns), (height, width) = self.array.shape, self.box
+        return -(-columns // width), -(-rows // height)
+
+    def empty(self) -> np.ndarray:
+        """Return room for the bytes of each box."""
+        across, down = self.grid
+        return np.full((across * down, self.box[0] * self.box[1] * self.array.itemsize), 0xEE, np.uint8)
+
+
+def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
+    """Return random bits, finite as floats."""
+    rng = np.random.default_rng(seed)
+    raw = rng.integers(0, 128, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
+    raw[..., -1] &= 0x3F  # no exponent of only ones
+    return raw.view(kind)[..., 0]
+
+
+def every_copy() -> Iterator[Copy]:
+    """Yield the copies that are recorded."""
+    for swizzle, (row, _) in SWIZZLES.items():
+        array = np.arange(64 * row // 4, dtype=np.uint32).reshape(64, row // 4)
+        yield Copy(f"tensor_map.swizzle.{swizzle}", "u32", array, (32, row // 4), {"swizzle": swizzle})
+    for kind in ("f32", "f16", "bf16"):
+        for fill in ("zeros", "nan"):
+            yield Copy(f"tensor_map.fill.{fill}.{kind}", kind, noise((20, 24), KINDS[kind]), (16, 16), {"fill": fill})
+    for kind in CONVERTING:
+        array = np.random.default_rng(3).standard_normal((32, 32)).astype(np.float32)
+        array[0, : len(EDGES)] = np.array(EDGES, np.uint32).view(np.float32)
+        yield Copy(f"tensor_map.convert.{kind}", kind, array, (32, 32))
+
+
+COPIES = {each.name: each for each in every_copy()}
