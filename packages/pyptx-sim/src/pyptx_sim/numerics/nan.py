@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 F32_NAN = 0x7FFFFFFF
 F16_NAN = 0x7FFF
-# What tensor copies put out of bounds, and fma.oob looks for: read off an H100 in a public comparison of a model with
-# the device, which compared bytes; the manual ("Out of Boundary Access") gives the special NaN no value.
+# What tensor copies put out of bounds, measured on an H200 (`tests/golden`), and fma.oob looks for; the manual ("Out of
+# Boundary Access") gives the special NaN no value.
 OUT_OF_BOUNDS = 0x7FF7
 F64_HIGH_NAN = 0x7FFFFFFF00000000  # of rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64
 
