@@ -98,17 +98,17 @@ def deep_cases() -> Iterator[Product]:
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", share(cases(), 13), ids=str)
+@pytest.mark.parametrize("case", share(cases(), 23), ids=str)
 def test_bytes_are_multiplied_by_the_scales_of_their_rows(case: Product) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("case", share(packed_cases(), 17), ids=str)
+@pytest.mark.parametrize("case", share(packed_cases(), 23), ids=str)
 def test_packed_numbers_are_multiplied_by_the_scales_of_their_blocks(case: Product) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("case", share(deep_cases(), 7), ids=str)
+@pytest.mark.parametrize("case", share(deep_cases(), 13), ids=str)
 def test_products_of_96_elements_take_three_or_six_scales(case: Product) -> None:
     check(case, target="sm_103a")
 

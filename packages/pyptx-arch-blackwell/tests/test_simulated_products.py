@@ -91,13 +91,13 @@ def cases() -> Iterator[Product]:
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", share(cases(), 23), ids=str)
+@pytest.mark.parametrize("case", share(cases(), 37), ids=str)
 def test_a_product_is_the_product_of_its_matrices(case: Product) -> None:
     check(case)
 
 
 @pytest.mark.parametrize("schedule", [{"seed": 3}, {"seed": 4, "late": True}], ids=str)
-@pytest.mark.parametrize("case", share(cases(), 199), ids=str)
+@pytest.mark.parametrize("case", share(cases(), 397), ids=str)
 def test_it_is_so_whenever_it_is_done(case: Product, schedule: dict[str, int]) -> None:
     check(case, 2, **schedule)
 

@@ -100,12 +100,12 @@ def stationary_cases() -> Iterator[Product]:
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", share(sparse_cases(), 13), ids=str)
+@pytest.mark.parametrize("case", share(sparse_cases(), 19), ids=str)
 def test_a_sparse_a_is_what_its_metadata_says(case: Product) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("case", share(stationary_cases(), 13), ids=str)
+@pytest.mark.parametrize("case", share(stationary_cases(), 19), ids=str)
 def test_a_weight_stationary_product_deals_its_columns_out_to_the_lanes(case: Product) -> None:
     check(case)
 

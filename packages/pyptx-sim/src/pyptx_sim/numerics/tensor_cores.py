@@ -82,7 +82,7 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
 def model_of_scaled(element: str) -> Model:
     """Return how products of scaled blocks are summed: all of K at once, packed 4-bit elements in groups.
 
-    Measured on tcgen05's products of K = 32 and K = 64 (arXiv 2511.10909); for a warp's it is taken over.
+    Measured on products of the fifth generation with K = 32 and 64 (arXiv 2511.10909); for a warp's it is taken over.
     """
     return _SCALED_FOUR_BITS if element == "b4" else Model(_CORES[-1].fraction, _SCALED_LENGTH)
 
