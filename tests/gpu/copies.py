@@ -52,6 +52,14 @@ def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
     return raw.view(kind)[..., 0]
 
 
+def specials() -> np.ndarray:
+    """Return subnormal numbers of every size, infinities and NaN, both signs of each."""
+    subnormal = np.array([(1 << bits) + low for bits in range(23) for low in (0, 1 << max(bits - 1, 0))], np.uint32)
+    endless = np.array([0x7F800000, 0x7F800001, 0x7F801000, 0x7FC00000, 0x7FFFFFFF, 0x7F7FFFFF], np.uint32)
+    some = np.concatenate([subnormal, endless])
+    return np.resize(np.concatenate([some, some | np.uint32(1 << 31)]), (32, 32))
+
+
 def every_copy() -> Iterator[Copy]:
     """Yield the copies that are recorded."""
     for swizzle, (row, _) in SWIZZLES.items():
@@ -64,6 +72,7 @@ def every_copy() -> Iterator[Copy]:
         array = np.random.default_rng(3).standard_normal((32, 32)).astype(np.float32)
         array[0, : len(EDGES)] = np.array(EDGES, np.uint32).view(np.float32)
         yield Copy(f"tensor_map.convert.{kind}", kind, array, (32, 32))
+        yield Copy(f"tensor_map.special.{kind}", kind, specials(), (32, 32))
 
 
 COPIES = {each.name: each for each in every_copy()}

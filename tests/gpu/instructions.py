@@ -112,6 +112,7 @@ RECORDED: tuple[Recorded, ...] = (
     *(same("brev", kind, 1) for kind in ("b32", "b64")),
     *(Recorded(f"bfind.{kind}", "u32", (kind,)) for kind in ("u32", "s32", "u64", "s64")),
     *(Recorded(f"bfe.{kind}", kind, (kind, "u32", "u32")) for kind in ("u32", "s32", "u64", "s64")),
+    *(Recorded(f"bfi.{kind}", kind, (kind, kind, "u32", "u32")) for kind in ("b32", "b64")),
     Recorded("prmt.b32", "b32", ("b32", "b32", "b32")),
     *(same(f"{op}.{r}", kind, 2) for op in ("add", "sub", "mul") for r in ROUNDINGS for kind in ("f32", "f64")),
     *(same(f"{op}.{r}.ftz", "f32", 2) for op in ("add", "mul") for r in ROUNDINGS),

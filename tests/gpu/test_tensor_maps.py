@@ -92,6 +92,15 @@ def test_types_that_convert_keep_what_they_can_hold(gpu: Device, kind: str, trut
     assert (found == simulated.copy(case, gpu.target).view(np.uint32)).all()
 
 
+@pytest.mark.parametrize("kind", CONVERTING)
+def test_what_a_type_makes_of_subnormals_infinities_and_nan_is_what_the_simulator_says(
+    gpu: Device, kind: str, truth: dict[str, np.ndarray]
+) -> None:
+    case = COPIES[f"tensor_map.special.{kind}"]
+    truth[case.name] = found = copied(gpu, case).view(np.uint32)
+    assert (found == simulated.copy(case, gpu.target).view(np.uint32)).all()
+
+
 def test_a_map_takes_a_matrix_whose_rows_lie_apart(gpu: Device) -> None:
     whole = noise((32, 96), "u4")
     part = whole[:, :32]
