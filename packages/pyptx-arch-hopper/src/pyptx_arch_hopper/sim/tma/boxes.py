@@ -91,7 +91,7 @@ class Descriptor:
     @cached_property
     def room(self) -> int:
         """How many bytes a copy has in shared memory, padding included."""
-        return self.bytes if self.packing is None else self.bytes * self.packing.room // self.packing.data
+        return self.bytes if self.packing is None else self.bytes * self.packing.room // self.packing.dense
 
     @cached_property
     def swizzle(self) -> int:
@@ -258,7 +258,7 @@ class Descriptor:
         index: IntArray = _swizzled(self.map.swizzle_name, self.room, unit, phase) + before
         if self.packing is None or unit != _WORD or not self.packing.padded:
             return index
-        return index.reshape(-1, self.packing.room // unit)[:, : self.packing.data // unit].reshape(-1)
+        return index.reshape(-1, self.packing.room // unit)[:, : self.packing.dense // unit].reshape(-1)
 
 
 def dtype_of_unit(size: int) -> DType:

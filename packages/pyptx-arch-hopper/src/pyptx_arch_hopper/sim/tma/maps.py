@@ -56,14 +56,14 @@ class Packing:
         return self.elements.padded
 
     @property
-    def data(self) -> int:
+    def dense(self) -> int:
         """The bytes of 16 elements in the tensor."""
         return self.elements.bytes(_TOGETHER)
 
     @property
     def room(self) -> int:
         """The bytes of 16 elements in shared memory."""
-        return _TOGETHER if self.padded else self.data
+        return _TOGETHER if self.padded else self.dense
 
     @property
     def step(self) -> int:
@@ -239,7 +239,7 @@ class Record:
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
         """Rules of what lies together in shared memory: the innermost extent of a box, or a pixel's channels."""
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
-        inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.data
+        inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
         yield inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"
         if self.interleave:
             needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
