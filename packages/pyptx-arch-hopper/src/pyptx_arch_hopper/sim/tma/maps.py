@@ -41,7 +41,7 @@ _EXTENTS_END = (1 << 32) + 1
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How 16 elements narrower than a byte lie, `data` bytes in the tensor, `room` in shared memory.
+    """How 16 elements narrower than a byte lie, `dense` bytes in the tensor, `room` in shared memory.
 
     What is more there is padding behind the data of a load; a store, if there is one (`stores`), takes a byte for each
     element, and drops its upper bits. Manual: "Sub-byte Types".
