@@ -267,7 +267,7 @@ def test_products_of_a_matrix_that_was_decompressed_into_tensor_memory(name: str
     same(d, values_a @ values_b.T, np.abs(values_a) @ np.abs(values_b).T)
 
 
-@pytest.mark.parametrize("filled", [None, 0])
+@pytest.mark.parametrize("filled", [None, 0, 31])
 def test_a_shift_moves_all_rows_of_each_warp_but_the_last(filled: int | None) -> None:
     rng = np.random.default_rng(6)
     x = rng.integers(0, 2**32, (128, 8), np.uint32)

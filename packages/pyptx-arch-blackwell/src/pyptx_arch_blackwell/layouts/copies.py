@@ -54,6 +54,11 @@ class Copy:
         return range(_COLUMNS * chunk, _COLUMNS * (chunk + 1))
 
     @property
+    def beginnings(self) -> range:
+        """The lanes that an address may name: any of a quarter where each quarter gets a row, as a shift leaves one."""
+        return range(self.stride if self.band == 1 else 1)
+
+    @property
     def columns(self) -> int:
         """How many columns are written."""
         return _COLUMNS * self.chunks

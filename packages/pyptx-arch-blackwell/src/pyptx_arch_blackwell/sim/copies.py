@@ -121,8 +121,9 @@ def _sound(turn: Turn, item: Copied) -> bool:
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
         for other in range(item.count):
             sound &= allocation.judge_columns(turn, block + other, column, item.copy.columns)
-    if lanes_of(item.targets).any():
-        message = "a copy to tensor memory begins at a lane other than 0"
+    if lanes_of(item.targets).max() not in item.copy.beginnings:
+        last = item.copy.beginnings[-1]
+        message = f"a copy to tensor memory begins at a lane other than {f'0 to {last}' if last else '0'}"
         turn.fault("tensor-lanes", message, "pass the address of the columns: copies say by their shape to which lanes")
         return False
     if sound and turn.checked:
