@@ -7,6 +7,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pyptx_ir.commands import main
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ ret;
 """
 
 
+@pytest.mark.hopper
 def test_portability_says_what_of_a_module_runs_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--portability", written(tmp_path, NEWER)]) == 0
     said = capsys.readouterr().out
