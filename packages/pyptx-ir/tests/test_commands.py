@@ -14,7 +14,6 @@ from pyptx_ir.commands import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 GOOD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 BAD = GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n"
