@@ -127,10 +127,10 @@ TRACING = (
     in_kernel("a truth value for a size", "smem.alloc(u32, True)  # <-", "SharedMemoryError", "True"),
     in_kernel("raw text that is not PTX", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"),
     in_kernel(
-        "a namespace of a package that is missing",
+        "an instruction that this version of PTX lacks",
         "ptx.tcgen05.wait_ld()  # <-",
-        "MissingNamespaceError",
-        "pip install pyptx-arch-blackwell",
+        "InstructionUseError",
+        "ask for version=(8, 6)",
     ),
     in_kernel("a misspelt wrapper", "ptx.fmaa(f32)  # <-", "AttributeError", "fmaa"),
     in_kernel("a special register that does not exist", 'ptx.sreg("%tid.w")  # <-', "OperandError", "tid.w"),

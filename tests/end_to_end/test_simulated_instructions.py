@@ -1,10 +1,8 @@
-"""Which instructions of the corpus the simulator knows: all of them, but the ones that stand in a list with a reason.
+"""Which instructions of the corpus the simulator knows: all of them.
 
 With `PYPTX_KERNELS=all` every entry of every module is lowered and every instruction in its reach compiled. Without it,
 the entries are those in which an opcode stands with operands of kinds that it has not had before, and all of a module
-where one of its functions has such an instruction; each such instruction is compiled once. The list is exact: an opcode
-that is neither simulated nor listed fails, and so does one that is listed and simulated, or listed and nowhere in the
-corpus.
+where one of its functions has such an instruction; each such instruction is compiled once.
 """
 
 from __future__ import annotations
@@ -36,16 +34,6 @@ pytestmark = pytest.mark.scaled
 Shape: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], bool]"
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-
-TENSOR_CORES = "the matrix units' arithmetic comes with the tensor cores"
-ASYNCHRONOUS = "asynchronous copies and their barriers come together: they need an engine that lets results land late"
-
-# opcode prefix: why it is not simulated
-NOT_SIMULATED: dict[str, str] = {
-    "mma": "products of scaled blocks belong to Blackwell's semantics",
-    "tcgen05": TENSOR_CORES,
-    "clusterlaunchcontrol": ASYNCHRONOUS,
-}
 
 # Modules that no program can come of: they show syntax, name what they do not declare, or what ptxas does not take.
 NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/old_style.ptx"})
@@ -113,21 +101,12 @@ def _compile(operands: Operands, ends: dict[int, int]) -> None:
         _step(operands, _meaning(operands), None)
 
 
-def _listed(opcode: str) -> str | None:
-    return next((prefix for prefix in NOT_SIMULATED if f"{opcode}.".startswith(f"{prefix}.")), None)
-
-
-def test_what_is_not_simulated_is_listed() -> None:
+def test_no_instruction_lacks_semantics() -> None:
     missing, _, _ = _missing()
-    assert {opcode: count for opcode, count in missing.items() if _listed(opcode) is None} == {}
+    assert missing == {}
 
 
-def test_what_is_listed_is_in_the_corpus_and_not_simulated() -> None:
-    missing, _, _ = _missing()
-    assert {_listed(opcode) for opcode in missing} == set(NOT_SIMULATED)
-
-
-def test_every_other_instruction_compiles() -> None:
+def test_every_instruction_compiles() -> None:
     _, refused, known = _missing()
     assert refused == {}
     assert known > full(100_000, default=1_500)

@@ -321,7 +321,7 @@ def test_torch_compiles_the_entry_that_chooses() -> None:
     q, k, v = (torch.randn((1, length, 1, 64), generator=draws).bfloat16() for length in (70, 600, 600))
     attend = forward().flash_attention
     compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
-    for one, other in zip(compiled(q, k, v), attend(q, k, v, splits=8), strict=True):
+    for one, other in zip(compiled(q, k, v), attend(q, k, v, splits=2), strict=True):
         assert torch.equal(one, other)
 
 

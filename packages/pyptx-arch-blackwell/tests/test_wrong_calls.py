@@ -21,7 +21,6 @@ HERE = Path(__file__).name
 BF16 = {"shape": (128, 256), "dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 IDESC = InstructionDescriptor("f16", f32, bf16, bf16, 128, 256)
 FINE = InstructionDescriptor("mxf4nvf4", f32, e2m1, e2m1, 128, 128, scale=ue4m3, scale_a_id=2)
-SELECTED = InstructionDescriptor("f16", f32, bf16, bf16, 128, 256, sparse=True, selector=3)
 BYTES = {"shape": (128, 64), "dtype_a": e4m3, "dtype_b": e4m3}
 MXF4 = {"kind": "mxf4", "shape": (128, 128), "dtype_d": f32, "dtype_a": e2m1, "dtype_b": e2m1}
 
@@ -150,10 +149,6 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         "metadata begins at lane 0, and d at 16",
     ),
     (lambda b: product(b, shape=(64, 64), a=b.t[16:]), "a begins at lane 16, and d at 0"),
-    (
-        lambda b: product(b, "mma_sp", metadata=b.t, idesc=SELECTED),
-        "the sparsity selector of kind::f16 is 0 to 1, not 3",
-    ),
     (
         lambda b: product(b, "mma_sp", **BYTES, metadata=b.t[:, 0:1]),
         "metadata has 2 columns, and TensorMemory * has 1",

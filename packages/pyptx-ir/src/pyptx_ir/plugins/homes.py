@@ -78,7 +78,7 @@ HOMES: Final = (
     ),
     Home(
         "pyptx-arch-blackwell",
-        namespaces=("tcgen05", "clusterlaunchcontrol", "st_bulk"),
+        namespaces=("tcgen05", "tmem", "clusterlaunchcontrol", "st_bulk"),
         instructions=(
             *("tcgen05", "st.bulk", "clusterlaunchcontrol", "spcompress", "spdecompress"),
             *("mma .kind::f8f6f4", "mma .kind::mxf8f6f4", "mma .kind::mxf4", "mma .kind::mxf4nvf4"),
