@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cases import ALL, NEWER, Case, Described, double, given, made, normal
+from cases import ALL, BLACKWELL, NEWER, Case, Described, double, given, made, normal
 
 
 @triton.jit
@@ -121,7 +121,7 @@ def case(name, n, d, tile, causal=False, heads=2, element="float16", options=(),
     )
 
 
-def mapped(name, n, d, tile, roles, options=()):
+def mapped(name, n, d, tile, roles, options=(), targets=NEWER):
     q, k, v = halves(n, d), halves(n, d), halves(n, d)
     out = made(attended(q, k, v, d**-0.5)[0], "float16", tolerance=4e-3)
     box_q, box_k = (tile[0], d), (tile[1], d)
@@ -140,7 +140,7 @@ def mapped(name, n, d, tile, roles, options=()):
         n // tile[0],
         constants={"D": d, "BM": tile[0], "BN": tile[1], "ROLES": roles},
         options=dict(options),
-        targets=NEWER,
+        targets=targets,
     )
 
 
@@ -165,7 +165,7 @@ CASES = [
     mapped("attention-through-maps", 128, 64, (64, 64), False),
     mapped("attention-through-maps-eight-warps", 128, 64, (128, 32), False, {"num_warps": 8}),
     mapped("attention-roles", 128, 64, (64, 64), True, {"num_stages": 2}),
-    mapped("attention-roles-of-128-rows", 256, 64, (128, 64), True, {"num_stages": 2}),
+    mapped("attention-roles-of-128-rows", 256, 64, (128, 64), True, {"num_stages": 2}, BLACKWELL),
     Case(
         "attention-backward",
         backward,
