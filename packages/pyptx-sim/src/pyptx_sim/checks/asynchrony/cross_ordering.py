@@ -100,7 +100,7 @@ class CrossOrdering:
         ordered: Ordered,
     ) -> None:
         message = "issues work that writes {}, which a warp may still read"
-        found = []
+        found: list[tuple[int, int]] = []
         if shadow.readers is not None:
             masks = np.repeat(bits_of(work.lanes)[touch.owners], len(at) // len(touch.owners))
             late = shadow.readers.unordered(at, warps, rows, masks)

@@ -100,7 +100,7 @@ class GenericCopies:
         """Return when threads that have issued copies at some times have waited for them, or these times."""
         threads, which = np.unique(np.stack([warps, masks, times], axis=1), axis=0, return_inverse=True)
         self._note()
-        done = []
+        done: list[int] = []
         for warp, mask, time in threads.tolist():
             waits = self._waits.get((warp, mask), [])
             at = bisect.bisect_left(waits, time)
