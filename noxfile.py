@@ -46,6 +46,7 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # for each worker: NumPy's threads beside others are slower than none
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
 WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
@@ -73,7 +74,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "--cov", "--cov-report=")
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "--cov", "--cov-report=", env=ONE_THREAD)
     for package, floor in GATED.items():
         session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
 
@@ -82,14 +83,14 @@ def tests(session: nox.Session) -> None:
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
     """Run the tests on Python 3.13, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
