@@ -19,8 +19,8 @@ AT_ONCE = {1: 132, 2: 66, 4: 32, 8: 16}
 MERGING = {1: 0, 2: 4, 4: 17, 8: 9}
 """What splitting adds to the time of a cluster, in steps of 0.9 us: merging, and waiting for blocks to begin together.
 
-From 4096 queries and keys of one head of 64 on an H200: 48.1 us unsplit, 23.3, 27.6 and 28.1 over 2, 4 and 8 blocks; 5
-of them are the launch.
+Fitted to 4096 queries and keys of one head of 64 on an H200: 48.1 us unsplit, 23.3, 27.6 and 28.1 over 2, 4 and 8
+blocks, with 5 of them taken for the launch.
 """
 
 

@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,6 +20,7 @@ from pyptx_launch import (
     Module,
     Plan,
     driver,
+    libcuda,
 )
 from pyptx_launch.hints import HINTS
 
@@ -248,3 +250,13 @@ def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == "None\n"
     assert null.take() == []
+
+
+@pytest.mark.usefixtures("null")
+def test_parameters_are_told_in_a_thread_without_a_context_and_it_has_none_afterwards():
+    def told():
+        found = Module(image(POINTER, scalar("u32"))).parameters("k")
+        return found, libcuda.number("cuCtxGetCurrent")
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(told).result() == (((0, 8), (8, 4)), 0)

@@ -111,8 +111,9 @@ def any_context() -> Generator[None]:
     ordinals = range(number("cuDeviceGetCount"))
     used = (each for each in ordinals if cast("tuple[int, int]", call("cuDevicePrimaryCtxGetState", each))[1])
     ordinal = next(used, 0)
+    context = number("cuDevicePrimaryCtxRetain", ordinal)
     try:
-        with current_context(number("cuDevicePrimaryCtxRetain", ordinal)):
+        with current_context(context):
             yield
     finally:
         call("cuDevicePrimaryCtxRelease", ordinal)
