@@ -90,6 +90,18 @@ ARGUMENTS = {
          for n in (10, 25, 31)],
         "mma_m16n8k8(f[10:14],",
     ),
+    "a vector of one register is that register": (
+        [f"st.shared.v4.b32 [%r{n}], {{%r{n + 1},%r{n + 1},%r{n + 1},%r{n + 1}}};\nbar.sync 0;\n"
+         "membar.gl;\nbar.sync 1;\n"
+         for n in (10, 25, 31)],
+        "(r[25], r[26])",
+    ),
+    "a vector may repeat a register": (
+        [f"st.shared.v4.b32 [%r{n}], {{%r{n + 1},%r{n + 1},%r{n + 1},%r{n + 4}}};\nbar.sync 0;\n"
+         "membar.gl;\nbar.sync 1;\n"
+         for n in (10, 25, 31)],
+        "(r[25], [r[26], r[26], r[26], r[29]])",
+    ),
     "registers in a row are a list": (
         [f"xor.b32 %r{n}, %r{n + 1}, 7;\nshf.l.wrap.b32 %r{n + 2}, %r{n}, %r{n}, 3;\npopc.b32 %r{n + 3}, %r{n + 2};\n"
          f"bar.sync 0;\nbrev.b32 %r{n + 4}, %r{n + 3};\n" for n in (20, 33, 57)],

@@ -184,7 +184,7 @@ class Columns:
         return self.rows[column][0].declared is not None or len(set(self.keys[column])) > 1
 
     def _vectors(self) -> Iterator[tuple[int, ...]]:
-        """Yield the vectors of whose registers nothing else has any."""
+        """Yield the vectors of whose registers nothing else has any; one of a single register is that register."""
         found = [tuple(self.of[first:end]) for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR]
         uses: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
         for vector in found:
@@ -196,7 +196,8 @@ class Columns:
         alone = {column for at, column in enumerate(self.of) if at not in within}
         for vector in dict.fromkeys(found):
             registers = all(self.rows[column][0].declared is not None for column in vector)
-            if registers and all(len(uses[column]) == 1 and column not in alone for column in vector):
+            several = len(set(vector)) > 1
+            if registers and several and all(len(uses[column]) == 1 and column not in alone for column in vector):
                 yield vector
 
     def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[Given]:
@@ -264,7 +265,7 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: in
         names |= {column: f"{stem}{number}" for column, number in zip(each.columns, numbers, strict=True)}
         is_vector = not each.offsets and len(each.columns) > 1
         if is_vector:
-            whole[f"{stem}0"] = stem
+            whole[names[each.columns[0]]] = stem  # its first register may be further ones of it too
         alone: dict[str, int | None] = {stem if is_vector else f"{stem}0": None}
         registers = {f"{stem}{number}": number for number in each.offsets} or alone
         parameters.append(Parameter(name, _annotation(columns, each), registers))
