@@ -191,3 +191,38 @@ def test_reads_of_one_buffer_by_many_warps_are_kept_apart() -> None:
     for warp in range(1, 8):
         (finding,) = execute(body.replace("WARP", str(warp)), out, block=256).findings
         assert finding.rule == "early-reuse"
+
+
+READS = {
+    "weak": "ld.shared.u32 %r5, [%r1];",
+    "volatile": "ld.volatile.shared.u32 %r5, [%r1];",
+    "relaxed": "ld.relaxed.cta.shared.u32 %r5, [%r1];",
+    "acquire": "ld.acquire.gpu.shared.u32 %r5, [%r1];",
+}
+
+
+@each_schedule
+@pytest.mark.parametrize("read", READS)
+def test_what_warps_still_read_is_not_overwritten(schedule: dict[str, Any], read: str) -> None:
+    body = HEAD + f"st.shared.u32 [%r1], %r0;\nfence.proxy.async;\n{READS[read]}\nSYNC\n{LOAD}"
+    x = np.arange(128, dtype=np.uint32)
+
+    def rules(sync: str) -> list[str]:
+        text = body.replace("SYNC", sync)
+        run = execute(text, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule)
+        return [finding.rule for finding in run.findings]
+
+    assert rules("bar.sync 0;") == []
+    assert "early-reuse" in rules("")
+
+
+@each_schedule
+@pytest.mark.parametrize("read", ["ld.relaxed.gpu.global.u32", "ld.global.u32"])
+def test_what_is_added_in_bulk_is_morally_strong_with_no_read(schedule: dict[str, Any], read: str) -> None:
+    """The manual asks for one proxy ("Morally Strong Operations"), and bulk reductions have the asynchronous one."""
+    added = STORE.format(copy="cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32", tail="", read="")
+    body = f"st.shared.u32 [%r1], %r0;\nmad.wide.u32 %rd3, %r0, 4, %rd0;\n{added}"
+    polled = body.replace("@%p0 cp.reduce", f"{read} %r5, [%rd3];\n@%p0 cp.reduce")
+    x = np.arange(128, dtype=np.uint32)
+    (finding,) = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
+    assert finding.rule in {"early-reuse", "read-before-wait"}  # as the schedule has it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -105,7 +106,8 @@ class CrossOrdering:
             masks = np.repeat(bits_of(work.lanes)[touch.owners], len(at) // len(touch.owners))
             late = shadow.readers.unordered(at, warps, rows, masks)
             found += [] if late is None else [(int(late.entries[0]), int(late.last[0, PC]))]
-        for which, last in shadow.reads_of(at):
+        # By another proxy than the work's, a strong read is morally strong with none of it, reductions among it.
+        for which, last in chain(shadow.reads_of(at), shadow.polls_of(at)):
             bad = np.flatnonzero(~ordered(rows[which], warps[which], last, reads=True))[:1]
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
@@ -127,7 +129,8 @@ class CrossOrdering:
             return
         message = f"issues work that writes {{}}, which a warp has read, and no fence lets the {proxy.name} proxy know"
         all_rows = self._clocks.rows(work.warps, work.lanes)
-        for which, last in shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at):
+        reads = shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at)
+        for which, last in chain(reads, shadow.polls_of(at)):
             others = last[:, WARP].astype(np.int64) - first_warp
             here = np.flatnonzero(others >= 0)
             if not len(here):

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -319,14 +319,11 @@ class Shadow:
 
     def reads_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield the reads that are not in `readers`: of which of the granules `at`, and the entries."""
-        for table in (self.read, self.first):
-            last = table.touched(at)
-            if last is not None:
-                which = np.flatnonzero(last[:, WARP])
-                yield which, last[which]
-        found = self.more_reads.find(at)
-        if found is not None:
-            yield found
+        return _entries_of(at, (self.read, self.first), self.more_reads)
+
+    def polls_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield the polls: of which of the granules `at`, and the entries."""
+        return _entries_of(at, (self.poll, self.first_poll), self.more_polls)
 
     def _split(self, factor: int) -> None:
         """Make `factor` granules of each."""
@@ -337,6 +334,20 @@ class Shadow:
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:
             self.readers.split(factor)
+
+
+def _entries_of(
+    at: NDArray[np.int64], tables: Iterable[Table], more: Overflow
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Yield what tables, and what lies beside them, have of the granules `at`: of which of them, and the entries."""
+    for table in tables:
+        last = table.touched(at)
+        if last is not None:
+            which = np.flatnonzero(last[:, WARP])
+            yield which, last[which]
+    found = more.find(at)
+    if found is not None:
+        yield found
 
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:
