@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 import struct
@@ -19,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import pyptx_launch as launch
 from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError
-from pyptx_torch import cuda, eager, operators, places, plans
+from pyptx_torch import cuda, dispatch, eager, operators, places, plans
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
@@ -176,6 +177,46 @@ def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null
     null.take()
     call(x)
     assert len(null.launches()) == 1
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Calls of torch's dispatcher launch on the null driver; the list of the searches for their plans."""
+    monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
+    found, find = [], plans.Plans.find
+
+    def searched(self, inputs, *rest):
+        found.append(inputs)
+        return find(self, inputs, *rest)
+
+    monkeypatch.setattr(plans.Plans, "find", searched)
+    return found
+
+
+def test_calls_of_the_dispatcher_are_launched_again_without_a_search(null, searches):
+    kernel = kernels.build_double()
+    compiled = torch.compile(operators.operator_of(kernel).default, backend="aot_eager", fullgraph=True)
+    x = torch.ones(64)
+    made = [operators.operator_of(kernel).default(x), *(compiled(x) for _ in range(3))]
+    assert [one["parameters"] for one in null.launches()] == [pointers(x, y) for y in made]
+    assert len(searches) == 1
+    wanting = torch.ones(64, requires_grad=True)
+    assert operators.operator_of(kernel).default(wanting).requires_grad  # which only autograd gives it
+    assert len(null.launches()) == 1
+
+
+def test_what_the_dispatcher_launches_again_is_written_to_once(null, searches):
+    accumulate = operators.operator_of(kernels.accumulate).default
+    a, b = torch.ones(32), torch.ones(32)
+    versions = []
+    for _ in range(3):
+        before = [each._version for each in (a, b)]
+        accumulate(a, b)
+        versions.append([each._version - old for each, old in zip((a, b), before, strict=True)])
+    assert versions[0] == versions[1] == versions[2]
+    assert sum(versions[0]) == 1
+    assert len(searches) <= 1  # another test may have made the plan
+    assert len(null.launches()) == 3
 
 
 @pytest.mark.usefixtures("null")

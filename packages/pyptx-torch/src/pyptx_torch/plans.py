@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import torch
@@ -27,7 +28,7 @@ from pyptx_torch.native import native
 from pyptx_torch.outputs import prototype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Output, Specialization
     from pyptx_launch import Plan
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from pyptx_torch.places import Place
 
     Key = tuple[int, Hashable, Hashable]  # the device's ordinal, what the inputs look like, the fixed keywords
+
+NOT_MET: Final = object()
+"""What `Plans.again` answers for inputs that it knows no plan for."""
 
 LIMIT: Final = 1024
 """How many plans of a kernel stay loaded; beyond, the ones that were not used for longest go."""
@@ -68,7 +72,8 @@ class Plans:
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launcher: Launcher | None = None
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # and which inputs each counts new versions of
+        self._again: Launcher | None = None
         self._modules = OncePerKey[tuple[str, str], Module]()  # by text and the target that it was compiled for
 
     def __len__(self) -> int:
@@ -92,8 +97,21 @@ class Plans:
                 self._captured[id(ready)] = ready
         return ready
 
+    def again(self, inputs: Sequence[torch.Tensor]) -> object:
+        """Launch the plan of a call without keywords for inputs that look like earlier ones; return new outputs.
+
+        For calls that come from torch's dispatcher, which counts versions itself. NOT_MET if there is no such plan, and
+        wherever a launcher leaves a call to others: then nothing has been launched.
+        """
+        if self._again is None:
+            self._again = self._new_launcher(_not_met, counted=())
+        return self._again(*inputs)
+
     def attach(self, miss: Callable[..., object]) -> Launcher:
         """Return a launcher that knows the plans of calls without fixed keywords, and leaves all else to `miss`."""
+        return self._new_launcher(miss, counted=tuple(self._mutated))
+
+    def _new_launcher(self, miss: Callable[..., object], *, counted: tuple[int, ...]) -> Launcher:
         direct = native()
         launcher = Launcher(
             miss,
@@ -108,8 +126,8 @@ class Plans:
             native=direct,
         )
         with self._lock:
-            self._launcher = launcher
-            self._teach()
+            self._launchers[launcher] = counted
+            self._teach([launcher], self._fast.values())
         return launcher
 
     def _make(self, key: Key, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> Ready:
@@ -128,7 +146,7 @@ class Plans:
                 self._make_room()
                 if fast is not None:
                     self._fast[key] = fast
-                    self._teach(fast)
+                    self._teach(self._launchers, [fast])
         return ready
 
     def _fast_for(self, ready: Ready, inputs: Sequence[torch.Tensor]) -> _Fast | None:
@@ -151,12 +169,10 @@ class Plans:
             like,
         )
 
-    def _teach(self, *plans: _Fast) -> None:
-        """Tell the launcher of plans, or of all of them; the lock is held."""
-        if self._launcher is None:
-            return
-        for fast in plans or self._fast.values():
-            self._launcher.add(fast.plan, fast.inputs, fast.outputs, like=fast.like, mutated=self._mutated)
+    def _teach(self, launchers: Iterable[Launcher], plans: Iterable[_Fast]) -> None:
+        """Tell launchers of plans; the lock is held."""
+        for launcher, fast in product(launchers, plans):
+            launcher.add(fast.plan, fast.inputs, fast.outputs, like=fast.like, mutated=self._launchers[launcher])
 
     def _make_room(self) -> None:
         """Drop the quarter of the plans that were not used for longest, once there are too many; the lock is held."""
@@ -165,9 +181,9 @@ class Plans:
         for _ in range(max(1, self._limit // 4)):
             key, _ = self._known.popitem(last=False)
             self._fast.pop(key, None)
-        if self._launcher is not None:
-            self._launcher.forget()
-            self._teach()
+        for launcher in self._launchers:
+            launcher.forget()
+        self._teach(self._launchers, self._fast.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +194,10 @@ class _Fast:
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
     like: tuple[torch.Tensor, ...]
+
+
+def _not_met(*_tensors: object, **_keywords: object) -> object:
+    return NOT_MET
 
 
 def check_driver(kernel: str, place: Place) -> None:
