@@ -18,6 +18,8 @@ A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the o
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ml_dtypes
@@ -25,7 +27,11 @@ import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f32, u32
+from pyptx.types import bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import sums
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -36,7 +42,6 @@ A = SharedTile(bf16, (HALF, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, HALF), major="MN", stages=STAGES)
 PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps behind the four that store
 BOTH = 0b11
-CHUNK = 32  # columns of C that a thread holds at once
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
@@ -83,26 +88,9 @@ def multiply(t, tiles, barriers, steps: int) -> None:
     ptx.tcgen05.commit(done[0], cta_group=2, multicast_mask=BOTH)
 
 
-def store(t, c, warp: Reg, row: Reg, column: Reg) -> None:
-    """Round the sums to bf16 and write what lies inside of C: a thread has a row, and two neighbours go together."""
-    M, N = c.shape
-    (pc,) = ptx.global_ptrs(c)
-    row = row + ptx.special.tid.x()
-    corner, pair = pc + (row * N + column) * 2, reg.scalar(bf16x2)
-    sums = reg.array(b32, CHUNK)
-    mine = t.quarter(warp)
-    for first in range(0, BN, CHUNK):
-        ptx.tcgen05.ld(sums, mine[:, first : first + CHUNK], shape="32x32b", count=CHUNK)
-        ptx.tcgen05.wait_ld()
-        for i in range(0, CHUNK, 2):
-            ptx.cvt(bf16x2, f32, pair, sums[i + 1], sums[i], rounding="rn")
-            inside = (row < M) & (column + first + i < N)
-            ptx.st(bf16x2, ptx.addr(corner, (first + i) * 2), pair, pred=inside)
-
-
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements to a store
     grid=lambda M, N, K: (2 * -(-M // BM), -(-N // BN)),
     cluster=2,
     block=THREADS,
@@ -131,7 +119,7 @@ def gemm(a, b, c):
         with ptx.if_(warp < PRODUCER):
             ptx.mbarrier.wait(done[0], 0)
             ptx.tcgen05.fence_after_thread_sync()
-            store(t, c, warp, row, column)
+            sums.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 

@@ -14,6 +14,8 @@ fills with zeros.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ml_dtypes
@@ -21,7 +23,11 @@ import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f32, u32
+from pyptx.types import bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import sums
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
 BM, BN, BK = 128, 128, 64
 A = SharedTile(bf16, (BM, BK))
 B = SharedTile(bf16, (BK, BN), major="MN")
-CHUNK = 32  # columns of C that a thread holds at once
 
 
 def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> None:
@@ -61,26 +66,9 @@ def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> Non
         phase ^= 1
 
 
-def store(t, c, warp: Reg, row: Reg, column: Reg) -> None:
-    """Round the sums to bf16 and write what lies inside of C: a thread has a row, and two neighbours go together."""
-    M, N = c.shape
-    (pc,) = ptx.global_ptrs(c)
-    row = row + ptx.special.tid.x()
-    corner, pair = pc + (row * N + column) * 2, reg.scalar(bf16x2)
-    sums = reg.array(b32, CHUNK)
-    mine = t.quarter(warp)
-    for first in range(0, BN, CHUNK):
-        ptx.tcgen05.ld(sums, mine[:, first : first + CHUNK], shape="32x32b", count=CHUNK)
-        ptx.tcgen05.wait_ld()
-        for i in range(0, CHUNK, 2):
-            ptx.cvt(bf16x2, f32, pair, sums[i + 1], sums[i], rounding="rn")
-            inside = (row < M) & (column + first + i < N)
-            ptx.st(bf16x2, ptx.addr(corner, (first + i) * 2), pair, pred=inside)
-
-
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements to a store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_100a",
@@ -102,7 +90,7 @@ def gemm(a, b, c):
             produce_and_multiply(t, (a, b), tiles, barriers, row, column)
         ptx.bar.sync()  # the sums are there
         ptx.tcgen05.fence_after_thread_sync()
-        store(t, c, warp, row, column)
+        sums.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 
