@@ -70,6 +70,7 @@ CASES = (
     Case("hopper.gemm_highperf_hopper:gemm", 512, 0.1),
     Case("hopper.gemm_fp8_hopper:gemm", 512, 0.1, "float8_e4m3fn"),
     Case("blackwell.gemm_simple_blackwell:gemm", 512, 0.1),
+    Case("blackwell.gemm_pipelined_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_2sm_blackwell:gemm", 512, 0.1),
     Case("hopper.gemm_warp_specialised:gemm", 1024, 1.2),
     Case("hopper.gemm_highperf_hopper:gemm", 1024, 1.2),

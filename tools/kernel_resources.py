@@ -104,6 +104,7 @@ ROWS = (
     Row("ampere/transpose", "transpose", {"M": 4096, "N": 4096}),
     Row("ampere/vector_add", "vector_add", {"N": 1 << 20}),
     Row("blackwell/gemm_2sm_blackwell", "gemm", square(8192)),
+    Row("blackwell/gemm_pipelined_blackwell", "gemm", square(8192)),
     Row("blackwell/gemm_simple_blackwell", "gemm", square(4096)),
     Row("hopper/flash_attention", "kernel_for", attention(causal=False), {"head_dim": 64, "splits": 1}),
     Row("hopper/flash_attention", "kernel_for", attention(causal=True), {"head_dim": 128, "splits": 1}),

@@ -1,4 +1,4 @@
-"""Matrix product, the third step: warps with different jobs, and pairs of blocks that multiply together.
+"""Matrix product, the third step: pairs of blocks that multiply together.
 
 Two neighbouring blocks make a tile of 256 x 256 of C. Each fetches its half of both matrices, 128 rows of A and 128
 columns of B, and one thread of the first block has the tensor cores of both multiply: `tcgen05.mma` of `cta_group::2`
@@ -10,6 +10,9 @@ them, 128 rows of each block.
 
     TMA warps of both blocks  -- bytes of both halves -->  `full` of the first block  -->  multiplying warp
     multiplying warp  -- commit -->  `empty` of both blocks: the stage is read  -->  TMA warps
+
+What is left to gain: the tensor cores idle while blocks start, and while they store their tile.
+`gemm_highperf_blackwell.py` is the next step.
 
 A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
 

@@ -3,7 +3,8 @@
 For every 64 of K, one thread asks TMA for a tile of A and one of B, waits for the bytes, and has the tensor cores
 multiply them: four `tcgen05.mma` of 16 columns of A each. They read shared memory, and add up the tile of C in tensor
 memory: no register holds a sum until all of K is through. A `commit` lets an mbarrier hear when they are done; then the
-tiles may be filled again. Nothing overlaps yet: while TMA copies, the tensor cores wait.
+tiles may be filled again. Nothing overlaps yet: while TMA copies, the tensor cores wait. `gemm_pipelined_blackwell.py`
+is the next step.
 
 A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA
 can make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA

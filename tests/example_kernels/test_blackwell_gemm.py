@@ -20,6 +20,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late
 # One tile and less, edges in every dimension, K shorter than a stage and no multiple of it.
 SHAPES = {
     "gemm_simple_blackwell": ((136, 72, 136), (1, 8, 8), (128, 128, 64), (260, 264, 200)),
+    "gemm_pipelined_blackwell": ((200, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 72)),
     "gemm_2sm_blackwell": ((300, 264, 328), (1, 8, 8), (256, 256, 64), (520, 264, 72)),
 }
 RUNS = [
