@@ -23,7 +23,9 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
@@ -32,6 +34,10 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b32, bf16, bf16x2, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.tile_order import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -228,14 +234,6 @@ class Gemm(Cut):
             ptx.ret()
 
         return gemm
-
-
-def place(tile: Reg, rows: Reg | int, columns: int, band: int) -> tuple[Reg, Reg]:
-    """Return row and column of a tile: bands of `band` rows, down and then to the right in each; ten instructions."""
-    top = tile // (band * columns) * band
-    inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, band)
-    column = inside // height
-    return top + (inside - column * height), column
 
 
 def meet() -> None:

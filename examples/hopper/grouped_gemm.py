@@ -33,7 +33,8 @@ from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, place, prefetch
+from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, prefetch
+from examples.tile_order import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from examples.hopper.gemm_highperf_hopper import place
+from examples.tile_order import place
 from tools.sass_loops import loops, main_loop
 from tools.shares import full
 
