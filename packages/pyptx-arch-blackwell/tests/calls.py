@@ -209,6 +209,9 @@ def tiles() -> Iterator[Call]:
         **one,
     )
     yield Call("descriptors further on", lambda b: mma(b.t, b.u64, b.b64, **words, a_k_offset=32), 4, **one)
+    stage = "into a stage of a ring"
+    yield Call(stage, lambda b: mma(b.t[:, 0:256].advance(256, times=b.u32), b.u64, b.b64, **words), 2, **one)
+    yield Call("to an address", lambda b: mma(b.t[:, 256:].address(), b.u64, b.b64, **words), 2, **one)
     yield Call(
         "both blocks",
         lambda b: mma.async_2sm(b.t, b.u64, b.b64, **{**words, "shape": (256, 256, 16)}, accumulate=b.p),
@@ -228,6 +231,7 @@ def descriptors() -> Iterator[Call]:
         "of an address further on",
         lambda b: tcgen05.descriptor(b.u32, stride_bytes=512, swizzle="64B", byte_offset=64),
         4,
+        **any_target,
     )
     yield Call("an advance", lambda b: tcgen05.advance(b.u64, 32), 3, **any_target)
     yield Call("an advance by stages", lambda b: tcgen05.advance(b.u64, 8192, times=b.u32), 3, **any_target)

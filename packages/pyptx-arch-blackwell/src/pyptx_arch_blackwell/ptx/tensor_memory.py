@@ -13,7 +13,7 @@ from pyptx_dsl.errors import OperandError, RegisterIndexError, RegisterTypeError
 from pyptx_dsl.registers.operands import AddressOperand, as_count
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import u32
+from pyptx_dsl.types import b32, u32
 
 if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
@@ -62,7 +62,7 @@ class TensorMemory:
         if not self.offset:
             return self.base
         trace = active("TensorMemory.address")
-        result = trace.fresh(u32)
+        result = trace.fresh(b32)
         trace.emit(("add", "u32"), (result, self.base, self.offset))
         return result
 
@@ -99,7 +99,7 @@ class TensorMemory:
         if not warp.dtype.is_integer or warp.dtype.bits != u32.bits:
             raise RegisterTypeError(f"{warp.raw_name} is a {warp.dtype} register, and no number of a warp")
         trace = active("TensorMemory.quarter")
-        place, base = trace.fresh(u32), trace.fresh(u32)
+        place, base = trace.fresh(u32), trace.fresh(b32)
         trace.emit(("and", "b32"), (place, warp, 3))
         trace.emit(("mad", "lo", "u32"), (base, place, _QUARTER << _LANE_SHIFT, self.base))
         return replace(self, base=base, lanes=_QUARTER)
@@ -110,7 +110,7 @@ class TensorMemory:
         It has the columns of this part: `t[:, 0:256].advance(256, times=stage)` are the stages of a ring.
         """
         trace = active("TensorMemory.advance")
-        base = trace.fresh(u32)
+        base = trace.fresh(b32)
         trace.emit(("mad", "lo", "u32"), (base, times, columns, self.base))
         return replace(self, base=base)
 
