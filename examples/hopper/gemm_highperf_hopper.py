@@ -2,7 +2,7 @@
 
 To the producer and the consumers of `gemm_warp_specialised.py` come
 
-- **persistence**: as many blocks as there are multiprocessors, each of which takes tile after tile. The producer is
+- **persistence**: a block for each multiprocessor of the device, which takes tile after tile. The producer is
   filling stages for the next tile while the consumers still store the last one;
 - **clusters**: two blocks, one tile below the other, need the same columns of B. Each fetches half of them, and TMA
   writes it to both: two thirds of the traffic with L2;
@@ -52,13 +52,16 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the s
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a product is cut up among blocks that produce and consume; `blocks` is how many run, at most."""
+    """How a product is cut up among blocks that produce and consume.
+
+    A block runs on each multiprocessor, or there are `blocks`, if they are fewer.
+    """
 
     widest: ClassVar[int] = 256  # columns that one product can have
     block_m: int = 128
     block_n: int = 256
     stages: int = 4
-    blocks: int = 132
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what there are no registers for, columns that cannot be stored or shared, and what would never end."""
@@ -83,12 +86,16 @@ class Cut:
     def launch(self) -> dict[str, Any]:
         """What `kernel` has to know; `setmaxnreg` needs both directives."""
         directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
-        return {"block": self.threads, "arch": "sm_90a", "raw_directives": directives}
+        return {"block": self.threads, "arch": "sm_90a", "raw_directives": directives, "persistent": 1}
+
+    def at_most(self, blocks: int) -> int:
+        """Return how many of so many blocks are launched on a device that has room for all of them."""
+        return blocks if self.blocks is None else min(blocks, self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """A product in clusters. The defaults are for large matrices on a device of 132 multiprocessors."""
+    """A product in clusters. The defaults are for large matrices."""
 
     dtype: ClassVar[PtxType] = bf16
     cluster: int = 2  # blocks below each other that share what they read of B
@@ -98,7 +105,7 @@ class Gemm(Cut):
     def __post_init__(self) -> None:
         """Refuse also grids without a cluster, and bands without a row."""
         Cut.__post_init__(self)
-        if self.blocks < self.cluster or self.band < 1:
+        if self.at_most(self.cluster) < self.cluster or self.band < 1:
             raise ValueError(f"blocks={self.blocks}, band={self.band}: a cluster of {self.cluster}, and a row, or more")
 
     @property
@@ -133,16 +140,16 @@ class Gemm(Cut):
         return -(-M // (self.block_m * self.cluster)), -(-N // self.block_n)
 
     def grid(self, M: int, N: int, K: int) -> int:
-        """Return the number of blocks: all that run at the same time, unless there are fewer tiles."""
+        """Return the number of blocks: one for each tile, where the device has room for as many."""
         rows, columns = self.extent(M, N)
-        return min(rows * columns, self.blocks // self.cluster) * self.cluster
+        return self.at_most(rows * columns * self.cluster) // self.cluster * self.cluster
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, M: int, N: int) -> Iterator[tuple[Reg, Reg]]:
         """Yield row and column of every tile of this block."""
         rows, columns = self.extent(M, N)
-        first, step = ptx.special.clusterid.x(), self.grid(M, N, 0) // self.cluster
+        first, step = ptx.special.clusterid.x(), ptx.special.nclusterid.x()
         rank = ptx.special.cluster_ctarank()
         for tile in ptx.range_(first, rows * columns, step):
             row, column = place(tile, rows, columns, self.band)

@@ -49,7 +49,7 @@ PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stma
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemm(Cut):
-    """How the products are cut up. The defaults are for groups of hundreds of rows and 132 multiprocessors."""
+    """How the products are cut up. The defaults are for groups of hundreds of rows."""
 
     band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
 
@@ -75,8 +75,8 @@ class GroupedGemm(Cut):
         return SharedTile(bf16, (BK, self.block_n), major="MN", stages=self.stages)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
-        """Return the number of blocks: all that run at the same time, unless there must be fewer tiles."""
-        return min((T // self.block_m + G) * -(-N // self.block_n), self.blocks)
+        """Return the number of blocks: one for each tile that there can be, where the device has room for as many."""
+        return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 

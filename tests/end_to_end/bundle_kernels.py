@@ -135,6 +135,12 @@ def placed(X):  # noqa: ARG001  the entry takes it
     ptx.ret()
 
 
+@kernel(in_specs=(Tile("N", f32),), grid=lambda N: 2 * N, cluster=2, persistent=3, launch={"priority": -1})
+def lasting(X):  # noqa: ARG001  the entry takes it
+    """Go through all of the work with however many blocks there are."""
+    ptx.ret()
+
+
 @kernel
 def undescribed(X):  # noqa: ARG001  the entry takes it
     """Say nothing of the array."""

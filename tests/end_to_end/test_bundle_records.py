@@ -76,10 +76,12 @@ def test_a_specialisation_comes_back_equal(example: Example) -> None:
     n=st.integers(0, 2**64 - 1),
     grid=st.integers(1, 2**20),
     attribute=st.binary(max_size=64),
+    persistent=st.integers(0, 64),
 )
-def test_every_value_comes_back_exactly(alpha: float, n: int, grid: int, attribute: bytes) -> None:
+def test_every_value_comes_back_exactly(alpha: float, n: int, grid: int, attribute: bytes, persistent: int) -> None:
     rows = [replace(row, value={"alpha": alpha, "n": n}.get(row.name, row.value)) for row in full().parameters]
-    special = replace(full(), parameters=tuple(rows), grid=(2 * grid, 1, 1), attributes=((7, attribute),))
+    launch = {"grid": (2 * grid, 1, 1), "attributes": ((7, attribute),), "persistent": persistent}
+    special = replace(full(), parameters=tuple(rows), **launch)
     assert through_json(special) == special
 
 

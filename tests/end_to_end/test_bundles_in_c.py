@@ -68,7 +68,7 @@ int main(int count, char **words)
     (void)retain(&context, 0);
     (void)make_current(context);
     say("here", {name}_load());
-    say("launch", {entry}_launch(&arguments, (struct CUstream_st *)0x5000));
+    say("launch", {entry}_launch(&arguments, {stream}));
     say("null", {entry}_launch(NULL, NULL));
     {spoil}
     say("spoilt", {entry}_launch(&arguments, NULL));
@@ -81,7 +81,7 @@ int main(int count, char **words)
 """
 
 
-def program_for(kernel: Kernel[Any], fill: Mapping[str, str]) -> str:
+def program_for(kernel: Kernel[Any], fill: Mapping[str, str], stream: str = "(struct CUstream_st *)0x5000") -> str:
     """Return the program that sets these members, and afterwards spoils the alignment of the first address.
 
     That of `everything` has a tensor map, for which 8 bytes are not enough.
@@ -89,7 +89,7 @@ def program_for(kernel: Kernel[Any], fill: Mapping[str, str]) -> str:
     members = " ".join(f"arguments.{name} = {value};" for name, value in fill.items())
     pointer = next((name for name, value in fill.items() if value.startswith("0x")), None)
     spoil = f"arguments.{pointer} += {8 if kernel.name == 'everything' else 1};" if pointer else ""
-    return PROGRAM.format(name=kernel.name, entry=kernel.name, fill=members, spoil=spoil)
+    return PROGRAM.format(name=kernel.name, entry=kernel.name, fill=members, spoil=spoil, stream=stream)
 
 
 EVERYTHING: dict[str, object] = {"M": 16, "alpha": 0.1, "register": 2**64 - 1, "config": -3}
@@ -252,6 +252,19 @@ def test_a_kernel_of_many_scalars_gets_each(tmp_path: Path) -> None:
         *(struct.pack("<Q", address) for address in (0x7000, 0x8000)),
         *scalars,
     ]
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(197, 394), (198, 396), (1000, 396)])
+def test_a_persistent_kernel_has_the_blocks_that_the_device_has_room_for(
+    size: int, blocks: int, tmp_path: Path
+) -> None:
+    """The null driver's devices have 132 multiprocessors, or 100 where it is told so."""
+    folder = export(bundle_kernels.lasting, [{"N": size}], tmp_path / "bundle")
+    program = build(folder, program_for(bundle_kernels.lasting, {"X": "0x7000"}, "NULL"), "lasting")
+    assert run(program).all("cuLaunchKernelEx")[0]["grid"] == [blocks, 1, 1]
+    fewer = run(program, "multiprocessors", "100")
+    assert fewer.all("cuLaunchKernelEx")[0]["grid"] == [min(blocks, 300), 1, 1]
+    assert run(program, "cuCtxGetDevice").steps["launch"].startswith("209 ")
 
 
 def test_several_specialisations_live_in_one_loader_and_the_header_is_c_plus_plus_too(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def clustered(X, Y):
     ptx.ret()
 
 
+@kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N, persistent=1, arch="sm_80")
+def lasting(X, Y):
+    for pointer in ptx.global_ptrs(X, Y):
+        ptx.inst.prefetch.global_.L2(ptx.addr(pointer))
+    ptx.ret()
+
+
 def module_at(path: Path) -> Any:
     """Import a file that lies in no package, once."""
     name = f"{path.stem}_of_pyptx_launch"
@@ -128,6 +135,12 @@ def test_a_call_launches_on_xlas_stream_with_the_arrays_addresses(null: Any, jax
     assert launch["stream"] == STREAM
     assert [value[:12] for number, value in launch["attributes"] if number == 4] == [struct.pack("<3I", 2, 1, 1)]
     assert addresses(launch, 2) == [address(x), address(y)]
+
+
+def test_a_persistent_kernel_has_the_blocks_of_the_smallest_device(null: Any, jax: Any) -> None:
+    for size in (100, 400):
+        lasting(jax.numpy.ones(size))
+    assert [one["grid"] for one in null.launches()] == [[100, 1, 1], [132, 1, 1]]
 
 
 def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:

@@ -121,6 +121,14 @@ def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):
     assert (first["grid"][0], second["grid"][0]) == (1, 2)
 
 
+def test_a_persistent_kernel_has_the_blocks_of_the_device(null):
+    call, long = caller(kernels.blocks)
+    for size in (100, 264, 400, 400):
+        call(torch.ones(size, dtype=torch.int32))
+    assert [one["grid"][0] for one in null.launches()] == [100, 264, 264, 264]
+    assert len(long) == 3
+
+
 def test_every_kind_of_kernel_gets_its_pointers_in_order(null):
     a, b = torch.ones(32), torch.ones(32)
     c, d = caller(kernels.sum_and_difference)[0](a, b)

@@ -91,7 +91,7 @@ CASES = (
     product("highperf", late(f"{HIGHPERF}:gemm"), (2048, 2048, 2048), goal_us=27.0),
     product(
         "narrow",
-        built(f"{HIGHPERF}:build_gemm", block_m=64, block_n=64, stages=12, cluster=1, blocks=132),
+        built(f"{HIGHPERF}:build_gemm", block_m=64, block_n=64, stages=12, cluster=1),
         (16, 8192, 8192),
         goal_us=37.0,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -365,6 +365,28 @@ def test_clusters_divide_the_grid() -> None:
     assert kernel(cluster=2, grid=4)(k).specialize([], {}).cluster == (2, 1, 1)
     with pytest.raises(LaunchError, match="don't divide"):
         kernel(cluster=2, grid=5)(k).specialize([], {})
+
+
+def test_a_persistent_kernel_has_as_many_blocks_as_a_device_has_room_for() -> None:
+    def k(X: TensorSpec) -> None:  # noqa: ARG001  a kernel names its arrays
+        ret()
+
+    def on(multiprocessors: int, blocks: int, **said: Any) -> tuple[int, int, int]:
+        built = kernel(in_specs=(Tile("N", f32),), grid=lambda N: N, **said)(k)
+        return built.specialize([row(blocks)], {}).grid_on(multiprocessors)
+
+    assert on(132, 10_000) == (10_000, 1, 1)
+    assert [on(132, blocks, persistent=1)[0] for blocks in (1, 131, 132, 133)] == [1, 131, 132, 132]
+    assert on(78, 10_000, persistent=3) == (234, 1, 1)
+    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # and four multiprocessors without a block
+    assert on(1, 10_000, persistent=1, cluster=2) == (2, 1, 1)
+    with pytest.raises(LaunchError, match=r"grid=\(2, 3, 1\) has several dimensions, and a persistent kernel one"):
+        kernel(grid=(2, 3), persistent=1)(k)
+    with pytest.raises(LaunchError, match="several dimensions"):
+        kernel(in_specs=(Tile("N", f32),), grid=lambda N: (N, N), persistent=1)(k).specialize([row(8)], {})
+    for wrong in (True, -1, 0.5):
+        with pytest.raises(LaunchError, match="is no number of blocks"):
+            kernel(persistent=wrong)(k)  # type: ignore[call-overload]  # a mistake on purpose
 
 
 @pytest.mark.hopper

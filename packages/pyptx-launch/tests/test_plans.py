@@ -344,10 +344,13 @@ class Row:
 class Traced:
     """A specialisation, shaped like pyptx_ir's."""
 
-    entry, grid, block, cluster, shared_bytes, attributes = "k", (2, 1, 1), (32, 1, 1), (2, 1, 1), 0, ()
+    entry, block, cluster, shared_bytes, attributes = "k", (32, 1, 1), (2, 1, 1), 0, ()
 
     def __init__(self, *parameters):
         self.parameters = parameters
+
+    def grid_on(self, multiprocessors):
+        return 2 * multiprocessors, 1, 1
 
 
 def test_a_plan_is_made_of_anything_shaped_like_a_specialization(null):
@@ -357,7 +360,10 @@ def test_a_plan_is_made_of_anything_shaped_like_a_specialization(null):
         Row("m", "descriptor", "b8", 0, None, TILE),
     )
     rows += (Row("d", "descriptor", "u64", 0, None, TILE),)
-    plan = plan_for(Traced(*rows), Module(image(POINTER, scalar("f32"), MAP, POINTER)))
+    module = Module(image(POINTER, scalar("f32"), MAP, POINTER))
+    plan_for(Traced(*rows), module, 7).launch((0x1000, 0x2000), 0, 0)
+    assert null.launches()[0]["grid"] == [14, 1, 1]
+    plan = plan_for(Traced(*rows), module)
     x, a, m, d = launched(null, plan, (0x1000, 0x2000))
     assert (x, a, m) == ((0x2000).to_bytes(8, "little"), struct.pack("<f", 2.0), TILE.encode(0x1000))
     assert d != x

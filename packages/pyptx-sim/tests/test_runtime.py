@@ -250,6 +250,23 @@ class Half(Scale):
         return replace(special, grid=(special.grid[0] // 2, 1, 1))
 
 
+@dataclass
+class Lasting(Scale):
+    """The same, persistent."""
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        return replace(super().specialize(arguments, keywords), persistent=2)
+
+
+def test_a_persistent_kernel_has_the_blocks_of_an_h200() -> None:
+    """Two for each of 132 multiprocessors. This one does nothing for those that are left out, which can be seen."""
+    x = np.ones(300 * 64, np.uint32)
+    for result in (simulate(Lasting(), x, by=2).outputs[0], call(Lasting(), x, by=2)):
+        assert np.count_nonzero(result == 2) >= 264 * 64
+        assert np.count_nonzero(result[264 * 64 :] == 2) < 36 * 64
+    assert (call(Lasting(), x[: 5 * 64], by=2) == 2).all()
+
+
 def test_an_output_that_is_written_in_part_is_a_finding_with_its_first_missing_element() -> None:
     x = np.ones((4, 50), np.uint32)
     result = simulate(Half(), x, by=2)

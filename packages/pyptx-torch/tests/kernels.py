@@ -51,6 +51,16 @@ def build_double(size: int | str = "N", dtype: PtxType = f32) -> Kernel[Any]:
     return double
 
 
+@kernel(in_specs=(Tile("N", s32),), out_specs=(Tile("N", s32),), grid=lambda N: N, cluster=2, persistent=2)
+def blocks(X, Y):
+    """Y[i] = how many blocks there are; each fills the elements that the others leave."""
+    (py,) = ptx.global_ptrs(Y)
+    count = reg.from_(ptx.special.nctaid.x(), u32)
+    for at in ptx.range_(ptx.special.ctaid.x(), X.shape[0], count):
+        store(py, at, count, s32)
+    ptx.ret()
+
+
 double = build_double()
 whole_double = build_double(dtype=s32)
 

@@ -15,6 +15,7 @@ from pyptx_torch import operators
 
 from .kernels import (
     accumulate,
+    blocks,
     build_double,
     copy_bits,
     double,
@@ -85,6 +86,12 @@ def test_numbers_change_from_call_to_call_and_the_kernel_is_traced_once():
     assert len(power._traced) - before <= 1
     assert torch.equal(power(x, alpha=2.0, times=3), x * 8)
     assert torch.equal(power(x, alpha=2.0), x * 2), "template values never stick"
+
+
+def test_a_persistent_kernel_has_the_blocks_of_the_simulated_device():
+    """Of 132 multiprocessors, two each."""
+    for size in (100, 1000):
+        assert blocks(torch.ones(size, dtype=torch.int32)).tolist() == [min(size, 264)] * size
 
 
 def test_words_of_64_bits_keep_all_their_bits():

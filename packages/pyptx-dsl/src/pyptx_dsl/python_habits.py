@@ -100,6 +100,7 @@ KERNEL_KEYWORDS: dict[str, str] = {
     "num_ctas": "the cluster says how many: cluster=(num_ctas, 1, 1)",
     "threads": "write block=(threads, 1, 1)",
     "blocks": "write grid=(blocks, 1, 1)",
+    "num_sms": "write persistent=1: at most a block for each multiprocessor of the device",
     "shared": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
     "shared_mem": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
     "stream": "launches go to the current stream of torch or jax",

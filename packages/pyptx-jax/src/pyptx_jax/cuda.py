@@ -17,7 +17,7 @@ def plan_of(special: Specialization) -> Plan:
     """Return the plan of a traced kernel, for any device of this machine.
 
     XLA compiles a program before it says which device will run it, so where generations are mixed, the code is that of
-    the kernel's own target.
+    the kernel's own target; where sizes are, a persistent kernel has the blocks of the smallest device.
     """
     targets = {device.target for device in driver.devices()}
     device = targets.pop() if len(targets) == 1 else None

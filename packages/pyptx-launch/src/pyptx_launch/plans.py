@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pyptx_launch import _shim
+from pyptx_launch import _shim, driver
 from pyptx_launch.cuda_core import addresses_of, handle_of
 from pyptx_launch.errors import LaunchError
 from pyptx_launch.parameters import Map, MapPointer, Parameter, Pointer, Row, Scalar, row_of, size_of
@@ -68,9 +68,8 @@ class SpecializationLike(Protocol):
         """The name of the entry."""
         ...
 
-    @property
-    def grid(self) -> Extents:
-        """Blocks."""
+    def grid_on(self, multiprocessors: int, /) -> Extents:
+        """Return the blocks on a device of so many multiprocessors."""
         ...
 
     @property
@@ -228,12 +227,18 @@ def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]
     return b"".join(struct.pack("=i4x64s", number, value) for number, value in (*attributes, *sizes))
 
 
-def plan_for(specialization: SpecializationLike, module: Module) -> Plan:
-    """Return the plan of a traced kernel; its scalars keep the values of the trace where a launch gives none."""
+def plan_for(specialization: SpecializationLike, module: Module, multiprocessors: int | None = None) -> Plan:
+    """Return the plan of a traced kernel; its scalars keep the values of the trace where a launch gives none.
+
+    `multiprocessors` are those of the device that will launch it, which say how many blocks a persistent kernel has; by
+    default those of the smallest device of this machine.
+    """
+    if multiprocessors is None:
+        multiprocessors = min(each.multiprocessors for each in driver.devices())
     return Plan(
         module,
         specialization.entry,
-        grid=specialization.grid,
+        grid=specialization.grid_on(multiprocessors),
         block=specialization.block,
         cluster=specialization.cluster,
         shared_bytes=specialization.shared_bytes,

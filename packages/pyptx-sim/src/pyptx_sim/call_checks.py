@@ -14,6 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Final
 
 from pyptx_sim.errors import FindingWarning, LaunchError, SimulationError, StepLimitExceeded
+from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import STEP_LIMIT
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
         raise LaunchError(f"PYPTX_CHECKS={policy!r} is none of off, auto, all")
     if policy == "off":
         return ()
-    threads = math.prod(special.grid) * math.prod(special.block)
+    threads = math.prod(special.grid_on(MULTIPROCESSORS)) * math.prod(special.block)
     if policy == "auto" and (threads > MOST_THREADS or sum(sizes) > MOST_BYTES):
         return ()
     try:

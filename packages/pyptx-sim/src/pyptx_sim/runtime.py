@@ -14,6 +14,7 @@ from pyptx_sim import call_checks
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.launch import Launch
+from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import run
 from pyptx_sim.values import Mapped, Uninitialised
 
@@ -124,7 +125,7 @@ class _Launch:
         special = self.special
         launch = Launch(
             entry=special.entry,
-            grid=special.grid,
+            grid=special.grid_on(MULTIPROCESSORS),
             block=special.block,
             cluster=special.cluster,
             shared_bytes=special.shared_bytes,

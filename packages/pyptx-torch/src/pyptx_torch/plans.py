@@ -134,10 +134,11 @@ class Plans:
         check_driver(self._kernel.name, self._place)
         arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
         special = self._kernel.specialize(arguments, keywords)
-        target = driver.devices()[key[0] or 0].target
+        on = driver.devices()[key[0] or 0]
         # Specialisations that differ in their grids share the code.
-        module = self._modules.get((special.text, target), lambda: Module(image_of(special, target)))
-        made = Ready(plan_for(special, module), special.outputs, _alignments(special, inputs))
+        module = self._modules.get((special.text, on.target), lambda: Module(image_of(special, on.target)))
+        plan = plan_for(special, module, on.multiprocessors)
+        made = Ready(plan, special.outputs, _alignments(special, inputs))
         fixed = any(name not in self._scalars for name in keywords)
         fast = None if fixed or not inputs else self._fast_for(made, inputs)
         with self._lock:

@@ -65,7 +65,7 @@ def _body(interface: Interface, special: Specialization) -> str:
         *_attribute_table(attributes),
         *(line for parameter in special.parameters for line in _storage(parameter)),
         *([f"    {interface.name}_arguments values;"] if passed else []),
-        *(["    int result = 0;"] if described or checks else []),
+        *(["    int result = 0;"] if described or checks or special.persistent else []),
         *([f"    void *parameters[{len(special.parameters)}];"] if special.parameters else []),
         f"    launch_config config = {{{{0, 0, 0}}, {{{_listed(special.block)}}}, {special.shared_bytes}, NULL,",
         f"                            {'attributes' if attributes else 'NULL'}, {len(attributes)}}};",
@@ -79,12 +79,21 @@ def _body(interface: Interface, special: Specialization) -> str:
         *checks,
         *(f"    config.grid[{number}] = {axis};" for number, axis in enumerate("xyz")),
         "    config.stream = stream;",
+        *_shortened(special),
         *_assignments(special, members),
         *(line for parameter in described for line in _encoded(parameter, members, special)),
         f"    return launch(one, &config, {'parameters' if special.parameters else 'NULL'});",
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _shortened(special: Specialization) -> list[str]:
+    """Return the statement that gives a persistent kernel the blocks that the device has room for."""
+    if not special.persistent:
+        return []
+    asked = f"on_device({special.persistent}, {special.cluster[0]}, &config)"
+    return [f"    if ((result = {asked}) != 0) {{", "        return result;", "    }"]
 
 
 def _is_passed(parameter: EntryParameter) -> bool:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _IN_A_LINE: Final = 20
 _WIDTH: Final = 110
+# What `persistent.c.in` asks.
+_OF_PERSISTENT: Final = (
+    ("cuStreamGetCtx", "struct CUstream_st *, void **"),
+    ("cuDeviceGetAttribute", "int *, int, int"),
+)
 
 
 def sources(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
@@ -107,7 +112,8 @@ def _declaration(interface: Interface, entry: Entry) -> str:
 
 def _launched_as(special: Specialization) -> str:
     grid, block = ("x".join(map(str, sizes)) for sizes in (special.grid, special.block))
-    return f"grid {grid}, block {block}"
+    most = f", at most {special.persistent} to a multiprocessor" if special.persistent else ""
+    return f"grid {grid}{most}, block {block}"
 
 
 def _described(interface: Interface, special: Specialization) -> Iterable[str]:
@@ -140,24 +146,30 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
         row_of.append(rows[key])
     checked = Template(resource("address.c.in")).substitute(words) if interface.outline.tensors else ""
     return {
-        "descriptor_functions": _functions(interface.entries),
+        "more_functions": _functions(interface.entries),
         "images": "".join(images),
         "kernels": "".join(kernels),
         "launches": launch_functions(interface, row_of),
         "refusals": refusals(interface),
         "not_compiled": not_compiled(interface),
         "address_check": checked,
+        "persistent": resource("persistent.c.in") if _persistent(interface.entries) else "",
         "dispatch": dispatch_function(interface),
         "tensors": tensors_function(interface),
     }
 
 
 def _functions(entries: Sequence[Entry]) -> str:
-    """Return the rows of the driver's functions that make the entries' descriptors, behind those of the template."""
+    """Return the rows of the driver's functions that the entries need, behind those of the template."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
+    found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())
     lines = [line for name, arguments in found for line in _wrapped(f"X({name}, ({arguments}))")]
     return "".join(f" \\\n{line}" for line in lines)
+
+
+def _persistent(entries: Sequence[Entry]) -> bool:
+    return any(entry.special.persistent for entry in entries)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -176,6 +176,7 @@ def declared(outline: Outline, entries: Sequence[Entry]) -> Declaration:
         tma_slots="value",
         mutated=special.mutated,
         attributes=special.attributes,
+        persistent=special.persistent,
     )
 
 

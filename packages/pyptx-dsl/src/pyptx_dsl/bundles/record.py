@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _MEMBERS: Final = (
     *("entry", "text", "target", "grid", "block", "cluster", "shared_bytes", "parameters", "inputs", "outputs"),
-    *("mutated", "attributes"),
+    *("mutated", "attributes", "persistent"),
 )
 _PARAMETER: Final = ("name", "kind", "type", "index", "value")
 _ARRAY: Final = ("name", "shape", "dtype", "strides", "alignment")
@@ -77,6 +77,7 @@ def record(specialization: Specialization) -> dict[str, object]:
         "outputs": [_plain(each, _ARRAY) for each in row.outputs],
         "mutated": list(row.mutated),
         "attributes": [[number, value.hex()] for number, value in row.attributes],
+        "persistent": row.persistent,
     }
 
 
@@ -110,7 +111,8 @@ def restore_field(field: Field) -> Specialization:
     """Return the specialisation of a record that lies at some path."""
     found = field.members(_MEMBERS)
     target = _target(found["target"])
-    grid, block, cluster = _geometry(found, target)
+    persistent = found["persistent"].integer(0, _MOST_SIZE)
+    grid, block, cluster = _geometry(found, target, persistent)
     special = Specialization(
         entry=found["entry"].text(_LONGEST_NAME, _NAME),
         text=found["text"].text(_LONGEST_TEXT),
@@ -125,6 +127,7 @@ def restore_field(field: Field) -> Specialization:
         mutated=tuple(item.integer(0, _MOST_ROWS) for item in found["mutated"].items(_MOST_ROWS)),
         attributes=tuple(_attribute(item) for item in found["attributes"].items(_MOST_ATTRIBUTE)),
         inputs=tuple(_input(item) for item in found["inputs"].items(_MOST_ROWS)),
+        persistent=persistent,
     )
     check_agreement(field, special)
     return special
@@ -138,12 +141,12 @@ def _target(field: Field) -> TargetRow:
         raise field.wrong(error.message) from None
 
 
-def _geometry(found: Mapping[str, Field], target: TargetRow) -> tuple[Dims, Dims, Dims]:
+def _geometry(found: Mapping[str, Field], target: TargetRow, persistent: int) -> tuple[Dims, Dims, Dims]:
     grid, block, cluster = _dims(found["grid"]), _dims(found["block"]), _dims(found["cluster"])
     try:
         check_block(block, target)
         check_cluster(cluster, target)
-        check_grid(grid, cluster)
+        check_grid(grid, cluster, persistent)
     except LaunchError as error:
         raise found["grid"].wrong(error.message) from None
     return grid, block, cluster

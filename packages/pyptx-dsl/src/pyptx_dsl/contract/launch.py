@@ -63,9 +63,14 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
         )
 
 
-def check_grid(grid: Dims, cluster: Dims) -> None:
-    """Raise LaunchError for a grid that is too large, or that clusters don't divide."""
+def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
+    """Raise LaunchError for a grid that is too large, that clusters don't divide, or that nobody could shorten."""
     _check_limits("grid", grid, _GRID_LIMITS)
+    if persistent and grid[1:] != (1, 1):
+        raise LaunchError(
+            f"grid={grid} has several dimensions, and a persistent kernel one: how many blocks there are, at most",
+            hint="number the work, and let each block take every nctaid.x-th piece from its ctaid.x on",
+        )
     for axis, blocks, group in zip("xyz", grid, cluster, strict=True):
         if blocks % group:
             raise LaunchError(

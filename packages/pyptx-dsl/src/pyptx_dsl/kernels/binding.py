@@ -82,7 +82,7 @@ def grid_of(declaration: Declaration, bound: Mapping[str, int], templates: Mappi
     grid = declaration.grid
     env = {name: bound[name] for name in declaration.dimensions}
     sizes = call_grid(grid, declaration.grid_arguments, env, templates) if callable(grid) else grid
-    check_grid(sizes, declaration.cluster)
+    check_grid(sizes, declaration.cluster, declaration.persistent)
     return sizes
 
 

@@ -12,7 +12,7 @@ from pyptx_dsl.contract.parameters import RawParameter, parse_raw_parameters
 from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.kernels.arch import detect_arch, product_hint
-from pyptx_dsl.registers.operands import as_integer, as_items
+from pyptx_dsl.registers.operands import as_count, as_integer, as_items
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import default_version
 from pyptx_ir.plugins.targets import find_target
@@ -48,6 +48,7 @@ class Options:
     tma_slots: str
     mutates: object = ()
     launch: object = None
+    persistent: object = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Declaration:
     What follows from it is computed once: every call asks for it.
 
     `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
-    the inputs that the kernel writes to, `attributes` what it asks of the driver.
+    the inputs that the kernel writes to, `attributes` what it asks of the driver, `persistent` how many blocks each
+    multiprocessor has at most; 0 for all of the grid.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Declaration:
     tma_slots: str
     mutated: tuple[int, ...]
     attributes: tuple[tuple[int, bytes], ...]
+    persistent: int
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
@@ -124,7 +127,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
 def declaration_of(function: Callable[..., object], signature: Signature, options: Options) -> Declaration:
     """Check the decorator's arguments against what the kernel takes, as `declare` does."""
     target = _target(options.arch)
-    name, tensors, templates = signature.name, signature.tensors, signature.templates
+    name, tensors = signature.name, signature.tensors
     in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
     given = options.in_specs is not None or options.out_specs is not None
     if given and len(tensors) != len(in_specs) + len(out_specs):
@@ -135,9 +138,8 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
         )
     raw = parse_raw_parameters(options.raw_params or ())
     _unique(name, [*tensors, *(parameter.name for parameter in raw)])
-    block = _block(options)
+    block, cluster, persistent = _block(options), three("cluster", options.cluster), _persistent(options.persistent)
     check_block(block, target)
-    cluster = three("cluster", options.cluster)
     check_cluster(cluster, target)
     _check_switches(options)
     return Declaration(
@@ -148,10 +150,10 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
         in_specs=in_specs,
         out_specs=out_specs,
         tensors=tensors,
-        templates=templates,
+        templates=signature.templates,
         required=signature.required,
         raw=raw,
-        grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(templates)),
+        grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(signature.templates), persistent),
         block=block,
         cluster=cluster,
         shared_bytes=_shared_bytes(options.smem, target),
@@ -161,6 +163,7 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
         tma_slots=options.tma_slots,
         mutated=_mutated(name, tensors[: len(tensors) - len(out_specs)], options.mutates, writes=bool(out_specs)),
         attributes=encode_attributes(options.launch, target),
+        persistent=persistent,
     )
 
 
@@ -265,14 +268,24 @@ def _unique(kernel: str, names: Sequence[str]) -> None:
 
 
 def _grid(
-    grid: object, cluster: Dims, dimensions: Sequence[str], templates: Sequence[str]
+    grid: object, cluster: Dims, dimensions: Sequence[str], templates: Sequence[str], persistent: int
 ) -> Dims | Callable[..., object]:
     if callable(grid):
         grid_parameters(grid, dimensions, templates)
         return grid
     sizes = cluster if grid is None else three("grid", grid)
-    check_grid(sizes, cluster)
+    check_grid(sizes, cluster, persistent)
     return sizes
+
+
+def _persistent(persistent: object) -> int:
+    count = as_count(persistent)
+    if count is None or count < 0:
+        raise LaunchError(
+            f"persistent={persistent!r} is no number of blocks",
+            hint="say how many blocks each multiprocessor is to have: persistent=1",
+        )
+    return count
 
 
 def _block(options: Options) -> Dims:

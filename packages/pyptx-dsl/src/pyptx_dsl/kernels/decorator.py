@@ -44,6 +44,7 @@ def kernel(
     tma_slots: str = "value",
     mutates: Sequence[str] = (),
     launch: Mapping[str, object] | None = None,
+    persistent: int = 0,
 ) -> Callable[[Callable[..., object]], Kernel[Given]]: ...
 
 
@@ -66,6 +67,7 @@ def kernel(
     tma_slots: str = "value",
     mutates: Sequence[str] = (),
     launch: Mapping[str, object] | None = None,
+    persistent: int = 0,
 ) -> Callable[[Callable[..., object]], Kernel[None]]: ...
 
 
@@ -89,6 +91,7 @@ def kernel(
     tma_slots: str = "value",
     mutates: Sequence[str] = (),
     launch: Mapping[str, object] | None = None,
+    persistent: int = 0,
     **unknown: object,
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
@@ -115,6 +118,10 @@ def kernel(
         tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
         mutates: names of inputs that the kernel writes to; one without outputs writes to all, unless some are named.
         launch: launch attributes, such as `{"cooperative": True}`; plugins bring further ones.
+        persistent: how many blocks each multiprocessor of the device is to have, where a block takes the work of many:
+            a launch has as many blocks as fit, in whole clusters, and no more than `grid` says; the kernel asks
+            `ptx.special.nctaid.x()` how many there are. The simulator is a device of 132 multiprocessors. 0: all of
+            `grid`.
         unknown: keywords that do not exist; a KeywordError says what was meant.
 
     """
@@ -123,5 +130,6 @@ def kernel(
         Kernel, arch=arch, version=version, in_specs=in_specs, out_specs=out_specs, grid=grid, block=block,
         cluster=cluster, smem=smem, raw_params=raw_params, extern_smem=extern_smem, reqntid=reqntid,
         raw_directives=raw_directives, lineinfo=lineinfo, tma_slots=tma_slots, mutates=mutates, launch=launch,
+        persistent=persistent,
     )  # fmt: skip
     return build if fn is None else build(fn)

@@ -61,6 +61,7 @@ class Kernel(Generic[OutSpecs_co]):
         tma_slots: str = "value",
         mutates: Sequence[str] = (),
         launch: Mapping[str, object] | None = None,
+        persistent: int = 0,
     ) -> None:
         """Check the declaration; raise a KernelError for the first fault in it."""
         # Imported here and below, where they are first needed: `import pyptx` must cost next to nothing.
@@ -68,7 +69,7 @@ class Kernel(Generic[OutSpecs_co]):
 
         options = Options(
             arch, version, in_specs, out_specs, grid, block, cluster, smem, raw_params, extern_smem, reqntid,
-            raw_directives, lineinfo, tma_slots, mutates, launch,
+            raw_directives, lineinfo, tma_slots, mutates, launch, persistent,
         )  # fmt: skip
         try:
             self._begin(declare(fn, options))

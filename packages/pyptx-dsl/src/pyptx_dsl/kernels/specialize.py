@@ -121,6 +121,7 @@ def specialization(
         outputs=traced.outputs,
         mutated=declaration.mutated,
         attributes=declaration.attributes,
+        persistent=declaration.persistent,
         inputs=traced.inputs,
         shared=traced.shared,
         origins=traced.origins,

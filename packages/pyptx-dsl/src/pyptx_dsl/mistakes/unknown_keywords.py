@@ -13,7 +13,7 @@ __all__ = ["refuse_unknown", "unknown_name"]
 
 _DECORATORS = (
     *("arch", "version", "in_specs", "out_specs", "grid", "block", "cluster", "smem", "raw_params", "extern_smem"),
-    *("reqntid", "raw_directives", "lineinfo", "tma_slots", "mutates", "launch"),
+    *("reqntid", "raw_directives", "lineinfo", "tma_slots", "mutates", "launch", "persistent"),
 )
 
 

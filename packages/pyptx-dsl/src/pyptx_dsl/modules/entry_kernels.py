@@ -51,6 +51,7 @@ class Launch:
     smem: int
     mutates: Sequence[str]
     attributes: Mapping[str, object] | None
+    persistent: int
 
 
 class EntryKernel(Kernel):
@@ -79,6 +80,7 @@ class EntryKernel(Kernel):
             cluster=launch.cluster or directive_sizes(entry.head, "reqnctapercluster") or (1, 1, 1), smem=launch.smem,
             raw_params=raw, extern_smem=False, reqntid=directive_sizes(entry.head, "reqntid"), raw_directives=None,
             lineinfo=False, tma_slots="value", mutates=launch.mutates, launch=launch.attributes,
+            persistent=launch.persistent,
         )  # fmt: skip
         self._begin(declaration_of(entry.function, Signature(entry.head.name, arrays, {}, ()), options))
 

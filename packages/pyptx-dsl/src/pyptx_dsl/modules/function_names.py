@@ -50,6 +50,7 @@ class FunctionName(str):
         smem: int = 0,
         mutates: Sequence[str] = (),
         launch: Mapping[str, object] | None = None,
+        persistent: int = 0,
     ) -> Kernel:
         """Return the kernel as one that is called with arrays of torch, jax or NumPy, as those of `@kernel` are.
 
@@ -65,5 +66,5 @@ class FunctionName(str):
         """
         from pyptx_dsl.modules.entry_kernels import Launch, entry_kernel
 
-        said = Launch(grid, block, cluster, smem, mutates, launch)
+        said = Launch(grid, block, cluster, smem, mutates, launch, persistent)
         return entry_kernel(self._entry, self._module.module, names, in_specs, out_specs, said)

@@ -162,6 +162,9 @@ class Specialization(Value):
     bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
     machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for
     messages. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
+
+    Of a persistent kernel, whose blocks go through all of the work, however few they are, `persistent` is how many
+    blocks each multiprocessor is to have at most, 0 of any other: runtimes launch `grid_on` their device.
     """
 
     entry: str
@@ -177,11 +180,24 @@ class Specialization(Value):
     mutated: tuple[int, ...] = ()
     attributes: tuple[tuple[int, bytes], ...] = ()
     inputs: tuple[Input, ...] = ()
+    persistent: int = 0
     image: bytes | None = field(default=None, compare=False, repr=False)
     shared: tuple[SharedVariable, ...] = field(default=(), compare=False, repr=False)
     origins: Mapping[int, tuple[Frame, ...]] = field(
         default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
     )
+
+    def grid_on(self, multiprocessors: int) -> tuple[int, int, int]:
+        """Return the grid on a device of so many multiprocessors: of a persistent kernel, whole clusters, one at least.
+
+        Where multiprocessors are left over by clusters, they stay without a block.
+        """
+        blocks, y, z = self.grid
+        if not self.persistent:
+            return blocks, y, z
+        cluster = self.cluster[0]
+        most = max(multiprocessors * self.persistent // cluster, 1) * cluster
+        return min(blocks, most), y, z
 
 
 class Launchable(Protocol[DeclarationT_co]):
