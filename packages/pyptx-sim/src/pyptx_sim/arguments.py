@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
+from pyptx_sim.arrays import ALIGNMENT
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
-from pyptx_sim.memory import ALIGNMENT, DeviceArray, Placed
+from pyptx_sim.memory import DeviceArray, Placed
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.placing import Placing, is_pointer
 from pyptx_sim.program.constants import encode

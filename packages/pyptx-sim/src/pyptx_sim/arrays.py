@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyptx_ir.element_types import ElementType
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
+
+# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
+ALIGNMENT: Final = 256
 
 
 class Tensor(Protocol):
@@ -104,10 +107,22 @@ def argument_of(value: object) -> Argument:
     if array is not None:
         size = array.dtype.itemsize
         strides = tuple(stride // size for stride in array.strides)
-        return Argument(array.shape, dtype_name(array), strides, array.ctypes.data, "cpu")
+        return Argument(array.shape, dtype_name(array), strides, _address(array), "cpu")
     tensor = cast("Tensor", value)
     _check_storage(value)
     return Argument(tuple(tensor.shape), dtype_name(value), tuple(tensor.stride()), tensor.data_ptr(), "cpu")
+
+
+def _address(array: Array) -> int:
+    """Return where an array would begin on a device: in memory that NumPy has allocated, by its place in there.
+
+    NumPy aligns what it allocates to 16 bytes only.
+    """
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    address = array.ctypes.data
+    return address - owner.ctypes.data % ALIGNMENT if owner.flags.owndata else address
 
 
 def _check_storage(value: object) -> None:

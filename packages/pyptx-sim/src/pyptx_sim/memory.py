@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.arrays import host_array
+from pyptx_sim.arrays import ALIGNMENT, host_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.program.images import RED_ZONE
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.memory.arena import Arena
     from pyptx_sim.operation import Array
 
-# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
-ALIGNMENT: Final = 256
 # What is kept free below for the variables of modules, which are not known yet. Few modules have more than a page.
 _MODULE_BYTES = 1 << 20
 

@@ -1,0 +1,305 @@
+"""A row of a matrix while a kernel is traced: where this thread's part lies, and what is combined over all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from examples.rows.ring import STAGES, Ring
+
+from pyptx import ptx, reg, smem
+from pyptx.types import b32, f32, u32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from examples.rows.plans import Plan
+    from examples.rows.vectors import Vector
+
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg
+
+NUMBERS = 2  # that are combined at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A vector of the row: the `step`-th of this thread, `offset` bytes behind where its part begins.
+
+    In a loop of the GPU the offset is a register, and there are no steps. `inside` tells whether the row goes so far;
+    None if it surely does.
+    """
+
+    step: int
+    offset: int | Reg
+    inside: Reg | None = None
+
+    def behind(self, pointer: Reg) -> object:
+        """Return the address of the vector, for a pointer to the thread's part."""
+        return ptx.addr(pointer, self.offset) if isinstance(self.offset, int) else ptx.addr(pointer + self.offset)
+
+
+class Source(Protocol):
+    """Whatever has a vector of the row at each place."""
+
+    def at(self, place: Place) -> Sequence[Reg]:
+        """Return numbers with the elements there, not to be written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A row in registers."""
+
+    vectors: Sequence[Sequence[Reg]]
+
+    def at(self, place: Place) -> Sequence[Reg]:
+        """Return the registers; nothing is emitted."""
+        return self.vectors[place.step]
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A row in shared memory."""
+
+    vector: Vector
+    start: Reg
+
+    def at(self, place: Place) -> Sequence[Reg]:
+        """Load the vector."""
+        return self.vector.load(place.behind(self.start), space="shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A vector of as many elements as a row, in global memory, the same for all rows."""
+
+    vector: Vector
+    pointer: Reg
+
+    def at(self, place: Place) -> Sequence[Reg]:
+        """Load the vector; what lies beyond the row is 0."""
+        return self.vector.load(place.behind(self.pointer), place.inside, nc=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What a function makes of the numbers of a row, each time that they are asked for."""
+
+    source: Source
+    function: Callable[[Reg], Reg]
+
+    def at(self, place: Place) -> Sequence[Reg]:
+        """Compute the vector."""
+        return [self.function(value) for value in self.source.at(place)]
+
+
+class Row:
+    """The part of a row that is this thread's, while a kernel is traced.
+
+    `number` is the row that the block (with short rows: the thread's lanes) begins with, `rank` the block's place in
+    the cluster, `tid` the thread's in the block.
+    """
+
+    def __init__(self, plan: Plan, count: int, exchanges: int = 1) -> None:
+        """Find the place among `count` rows. `reduce` can be called once a row for each of `exchanges`, its `slot`."""
+        self.plan, self.count, self.vector, self.exchanges = plan, count, plan.vector, exchanges
+        self._first_slot: int | Reg = 0
+        self.tid = reg.from_(ptx.special.tid.x(), u32)
+        self.number = reg.from_((ptx.special.clusterid if plan.cluster > 1 else ptx.special.ctaid).x(), u32)
+        self.lane, self._sure = self.tid, plan.last
+        self.limit: int | Reg = plan.slice
+        if plan.rows > 1:
+            self.lane = self.tid & (plan.lanes - 1)
+            self.number = self.number * plan.rows + (self.tid >> (plan.lanes.bit_length() - 1))
+            if count % plan.rows:
+                self.limit, self._sure = self._none_behind(count), 0
+        if plan.cluster > 1:
+            self.rank = reg.from_(ptx.special.cluster_ctarank(), u32)
+            self.limit = plan.slice if plan.last == plan.slice else self._rest()
+            self._introduce(exchanges)
+        if plan.warps > 1:
+            turns = STAGES if plan.workers else 1  # warps that are ahead write where no other still reads
+            self._parts = smem.alloc(f32, (turns * exchanges, NUMBERS, plan.warps))
+        self._places = () if plan.shared else self._held_places()
+
+    # --- where --------------------------------------------------------------------------------------
+
+    def _none_behind(self, count: int) -> Reg:
+        """Return how many vectors the row has: none if it is behind the last."""
+        return ptx.selp(u32, reg.scalar(u32), self.plan.slice, 0, self.number < count)
+
+    def _rest(self) -> Reg:
+        """Return how many vectors the block's slice has."""
+        return (self.plan.vectors - self.rank * self.plan.slice).min(self.plan.slice)
+
+    def _held_places(self) -> tuple[Place, ...]:
+        """Return the vectors of this thread, each with a predicate if the row may end before it."""
+        places = []
+        for first in range(0, self.plan.slice, self.plan.lanes):
+            doubtful = first + self.plan.lanes > self._sure
+            inside = self.lane + first < self.limit if doubtful else None
+            places.append(Place(first // self.plan.lanes, first * self.vector.bytes, inside))
+        return tuple(places)
+
+    def pointer(self, array: TensorSpec) -> Reg:
+        """Return where this thread's part of row `number` begins in a matrix; of a vector, the same of all rows."""
+        (pointer,) = ptx.global_ptrs(array)
+        if array.shape is not None and len(array.shape) > 1:
+            pointer += self.number * (self.plan.columns * self.plan.dtype.bytes)
+        if self.plan.cluster > 1:
+            pointer += self.rank * (self.plan.slice * self.vector.bytes)
+        return pointer if self.plan.shared else pointer + self.lane * self.vector.bytes
+
+    # --- what ---------------------------------------------------------------------------------------
+
+    def turns(self, *matrices: TensorSpec, fill: float = 0.0) -> Iterator[list[Source]]:
+        """Walk over the rows of the block, one or, if it stays, a loop of them; yield that of each matrix, as `hold`.
+
+        `number` is the row of the turn, so its pointers are asked for within.
+        """
+        if not self.plan.workers:
+            yield self.hold(*matrices, fill=fill)
+            return
+        stride = self.plan.blocks_for(self.count)
+        ring, turn = Ring(self, self.count, stride, *matrices), ptx.pipeline(STAGES)
+        for number in ptx.range_(self.number, self.count, stride):
+            stage, phase = turn.advance()
+            self.number, self._first_slot = number, stage * self.exchanges
+            ptx.mbarrier.wait(ring.full[stage], phase)
+            yield [Held(self.read(start, fill)) for start in ring.starts(stage)]
+            if self.plan.warps == 1:
+                ptx.bar.warp.sync()  # all lanes have read the stage; of several warps, `reduce` tells that
+            ring.fetch(stage)
+
+    def read(self, start: Reg, fill: float = 0.0) -> list[Sequence[Reg]]:
+        """Load this thread's part of a row from shared memory; what lies beyond the row is `fill`."""
+        return [self.vector.load(place.behind(start), place.inside, fill, space="shared") for place in self._places]
+
+    def hold(self, *matrices: TensorSpec, fill: float = 0.0) -> list[Source]:
+        """Fetch the row of each matrix. In registers, what lies beyond it is `fill`, which must change nothing."""
+        pointers = [self.pointer(matrix) for matrix in matrices]
+        if self.plan.shared:
+            return self._staged(pointers)
+        rows = list[Source]()
+        for pointer in pointers:
+            at = [(place.behind(pointer), place.inside) for place in self._places]
+            rows.append(Held([self.vector.load(*each, fill) for each in at]))
+        self.meet()
+        return rows
+
+    def _staged(self, pointers: Sequence[Reg]) -> list[Source]:
+        """Have one thread copy the rows to shared memory, and wait for them."""
+        full, size = smem.mbarrier(1), self.limit * self.vector.bytes
+        tiles = [smem.alloc(b32, self.plan.slice * 4) for _ in pointers]
+        with ptx.if_(self.tid == 0):
+            ptx.mbarrier.init(full, 1)
+            ptx.fence.proxy_async_shared_cta()
+            ptx.mbarrier.arrive_expect_tx(full, size * len(tiles))
+            for tile, pointer in zip(tiles, pointers, strict=True):
+                ptx.cp.async_.bulk.load(tile, pointer, size, mbar=full)
+        ptx.bar.sync(0)
+        self.meet()
+        ptx.mbarrier.wait(full, 0)
+        return [Staged(self.vector, reg.from_(tile, u32)) for tile in tiles]
+
+    def columns(self, vector: TensorSpec) -> Source:
+        """Return what fetches a vector, the same for all rows, when it is used."""
+        return Columns(self.vector, self.pointer(vector))
+
+    def mapped(self, source: Source, function: Callable[[Reg], Reg]) -> Source:
+        """Return what a function makes of a row: of one in registers once, in others, else whenever it is read."""
+        result = Mapped(source, function)
+        return result if self.plan.shared else Held([result.at(place) for place in self._places])
+
+    def each(self, *sources: Source) -> Iterator[tuple[Any, ...]]:
+        """Walk over this thread's vectors: the place, and the elements that each source has there.
+
+        In registers this is a loop of Python, of eight rounds at most by `Plan.of`; in shared memory one of the GPU.
+        """
+        for place in self.places():
+            yield (place, *(source.at(place) for source in sources))
+
+    def places(self) -> Iterator[Place]:
+        """Walk over this thread's vectors."""
+        if self.plan.shared:
+            for index in ptx.range_(self.lane, self.limit, self.plan.lanes):
+                yield Place(0, index * self.vector.bytes)
+        yield from self._places
+
+    def store(self, pointer: Reg, place: Place, values: Sequence[Reg]) -> None:
+        """Store a vector of results."""
+        self.vector.store(place.behind(pointer), values, inside=place.inside)
+
+    # --- together -----------------------------------------------------------------------------------
+
+    def sum(self, *numbers: Reg, slot: int | Reg = 0, phase: int | Reg = 0) -> None:
+        """Replace each number by its sum over the row."""
+
+        def merge(width: int) -> None:
+            for number in numbers:
+                ptx.warp.reduce_sum(number, width=width)
+
+        self.reduce(numbers, merge, slot, phase)
+
+    def reduce(
+        self, numbers: Sequence[Reg], merge: Callable[[int], None], slot: int | Reg = 0, phase: int | Reg = 0
+    ) -> None:
+        """Combine f32 registers, one or two, over all threads of the row; all get the same bits.
+
+        `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
+        for the warps, whose numbers change places through shared memory, and for the blocks of a cluster. A slot is
+        for one call, or in a loop for every second one, between `meet` and `part`: then `phase` is its uses' parity.
+        """
+        merge(min(self.plan.lanes, 32))
+        if self.plan.warps > 1:
+            self._between_warps(numbers, self._first_slot + slot if self.plan.workers else slot)
+            merge(self.plan.warps)
+        if self.plan.cluster > 1:
+            self._between_blocks(numbers, slot, phase)
+            merge(self.plan.cluster)
+
+    def _between_warps(self, numbers: Sequence[Reg], slot: int | Reg) -> None:
+        """Give lane i of each warp the numbers of warp i, modulo the number of warps."""
+        with ptx.if_((self.tid & 31) == 0):
+            for index, number in enumerate(numbers):
+                self._parts.store(number, slot, index, self.tid >> 5)
+        ptx.bar.sync(0)
+        for index, number in enumerate(numbers):
+            ptx.ld(f32, number, self._parts.address(slot, index, self.tid & (self.plan.warps - 1)), space="shared")
+
+    def _introduce(self, exchanges: int) -> None:
+        """Make the barriers that count what other blocks send; `meet` waits until all blocks have done so."""
+        self._arrived = smem.mbarrier(exchanges)
+        self._shares = smem.alloc(f32, (exchanges, NUMBERS, self.plan.cluster))
+        with ptx.if_(self.tid == 0):
+            for barrier in self._arrived:
+                ptx.mbarrier.init(barrier, 1)
+            ptx.fence.mbarrier_init()
+        ptx.cluster.arrive(sem="relaxed")  # the fence has told all that they must know
+
+    def meet(self) -> None:
+        """Wait until every block of the cluster can be sent to: before the first `reduce`, and once after `part`."""
+        if self.plan.cluster > 1:
+            ptx.cluster.wait()
+
+    def part(self) -> None:
+        """Let all blocks of the cluster use the slots again that this thread has read."""
+        if self.plan.cluster > 1:
+            ptx.cluster.arrive()
+
+    def _between_blocks(self, numbers: Sequence[Reg], slot: int | Reg, phase: int | Reg) -> None:
+        """Give lane i of each warp the numbers of block i, modulo the size of the cluster.
+
+        Thread i sends to block i, and no block ends before it has got what all others send: none is left too early.
+        """
+        blocks, barrier = self.plan.cluster, self._arrived[slot]
+        with ptx.if_(self.tid == 0):
+            ptx.mbarrier.arrive_expect_tx(barrier, blocks * len(numbers) * f32.bytes)
+        with ptx.if_(self.tid < blocks):
+            counter = ptx.cluster.map_shared_u32(barrier, self.tid)
+            for index, number in enumerate(numbers):
+                there = ptx.cluster.map_shared_u32(self._shares.address(slot, index, self.rank), self.tid)
+                ptx.st_async(f32, ptx.addr(there), number, mbar=counter)
+        ptx.mbarrier.wait(barrier, phase, sem="acquire", scope="cluster")
+        for index, number in enumerate(numbers):
+            ptx.ld(f32, number, self._shares.address(slot, index, self.tid & (blocks - 1)), space="shared")

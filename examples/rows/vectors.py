@@ -1,0 +1,80 @@
+"""Vectors, the widest accesses of a thread: 16 bytes in all memories, and from Blackwell on 32 in global memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from examples.rows.numbers import halves, joined, twice
+
+from pyptx import ptx, reg
+from pyptx.types import PtxType, b32, bf16, bf16x2, f32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx.reg import Reg
+
+BYTES = 16  # what every memory can
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """How `bytes` bytes of `dtype`, f32 or bf16, are accessed at once, and become registers of type `number`.
+
+    A `number` is f32, or a pair of it, f32x2: `numbers.py` computes with both.
+    """
+
+    dtype: PtxType
+    bytes: int = BYTES
+    number: PtxType = f32
+
+    @property
+    def elements(self) -> int:
+        """How many there are."""
+        return self.bytes // self.dtype.bytes
+
+    def load(
+        self,
+        address: object,
+        inside: Reg | None = None,
+        fill: float = 0.0,
+        *,
+        space: str = "global",
+        nc: bool = False,
+    ) -> Sequence[Reg]:
+        """Load a vector as numbers; `fill` where `inside` is false. The other words are those of `ptx.ld`.
+
+        1 instruction for f32; of bf16, 1 more for each element; with `inside`, 1 more for each register that the first
+        one loads. They are registers of 32 bits, which ptxas puts together for accesses and pairs alike without a move:
+        of 64 bits, it copies what it stores.
+        """
+        word, outside = (f32, fill) if self.dtype == f32 else (b32, twice(fill, bf16))
+        count = self.bytes // word.bytes
+        words = [reg.scalar(word, init=None if inside is None else outside) for _ in range(count)]
+        ptx.ld(word, words, address, space=space, nc=nc, pred=inside)
+        values = words if self.dtype == f32 else widened(words)
+        if self.number == f32:
+            return values
+        return [joined(values[first : first + 2]) for first in range(0, len(values), 2)]
+
+    def store(
+        self, address: object, values: Sequence[Reg], *, inside: Reg | None = None, space: str = "global"
+    ) -> None:
+        """Store numbers as a vector, or half of one: 1 instruction; to bf16, 1 for each two elements."""
+        singles = [half for value in values for half in halves(value)]
+        if self.dtype == f32:
+            ptx.st(f32, address, singles, space=space, pred=inside)
+            return
+        pairs = zip(singles[::2], singles[1::2], strict=True)
+        words = [ptx.cvt(bf16x2, f32, reg.scalar(b32), high, low, rounding="rn") for low, high in pairs]
+        ptx.st(b32, address, words, space=space, pred=inside)
+
+
+def widened(words: Sequence[Reg]) -> Sequence[Reg]:
+    """Return pairs of bf16 in f32 registers: a bf16 is the upper half of one."""
+    values = [reg.scalar(f32) for _ in range(2 * len(words))]
+    for pair, low, high in zip(words, values[::2], values[1::2], strict=True):
+        ptx.inst.shl.b32(low, pair, 16)
+        ptx.inst.and_.b32(high, pair, 0xFFFF0000)
+    return values
