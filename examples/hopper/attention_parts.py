@@ -1,39 +1,29 @@
-"""What the kernels of attention share: the problem, how tiles of one head come and go, and their products.
-
-Arrays are dense, [batch, sequence, heads, head_dim]. TMA sees all four dimensions, so a tile of rows of one head is a
-box, and rows beyond the sequence are zero when they come and left out when they go.
-"""
+"""What the kernels of attention of Hopper share: products of warpgroups, and the softmax of their sums."""
 
 from __future__ import annotations
 
-import math
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-import numpy as np
-
-from pyptx import Tile, ptx, reg, smem
+from pyptx import ptx, reg
 from pyptx.types import PtxType, b16, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_plans import GROUP, ROWS, divided
+from examples.attention.problem import LOWEST, settled
+from examples.attention.tiles import GROUP, round_pairs
+from examples.hopper.attention_plans import ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
-    from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
+    from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-WARPS = GROUP // 32
-LOG2_E = math.log2(math.e)
 CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
 QUAD = 4  # lanes that share a row of sums
 FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
-LOWEST = -1e30  # below every score, and finite: the difference of two maxima is never inf - inf
 
 
 class Types(TypedDict):
@@ -47,130 +37,6 @@ class Types(TypedDict):
 TYPES: Types = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What a specialisation knows: sizes, whether queries see all keys, and the scale of the scores.
-
-    With `causal`, query i sees the keys up to i + `ahead`: the last query sees all of them. `shared` heads of queries
-    share a head of keys.
-    """
-
-    queries: int
-    keys: int
-    heads: int
-    heads_of_keys: int
-    causal: bool
-    scale: float
-
-    @property
-    def ahead(self) -> int:
-        """How many keys beyond its own number a query sees, if causal."""
-        return self.keys - self.queries
-
-    @property
-    def shared(self) -> int:
-        """How many heads of queries share a head of keys."""
-        return self.heads // self.heads_of_keys
-
-    @property
-    def scale2(self) -> float:
-        """The scale of scores as exponents of 2."""
-        return self.scale * LOG2_E
-
-    def steps(self, behind: Reg, size: int) -> Reg | int:
-        """Return how many steps of `size` keys hold all that a query before `behind` sees; at least one."""
-        every = -(-self.keys // size)
-        if not self.causal:
-            return every
-        return divided((behind + (self.ahead + size - 1)).max(size), size).min(every)
-
-    def whole_steps(self, first: Reg, size: int) -> Reg | int:
-        """Return how many steps of `size` keys, from key 0 on, every query from `first` on sees whole."""
-        every = self.keys // size
-        if not self.causal:
-            return every
-        return divided((first + (self.ahead + 1)).max(0), size).min(every)
-
-
-def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
-    """Read the sizes of Q and K; raise ValueError for heads that do not divide, or a scale that is not positive.
-
-    The scale is 1 / sqrt(head_dim) unless another is given.
-    """
-    (_, queries, heads, head_dim), (_, keys, heads_of_keys, _) = q.shape, k.shape
-    if heads % heads_of_keys:
-        raise ValueError(f"{heads} heads of Q do not share {heads_of_keys} heads of K and V evenly")
-    scale = head_dim**-0.5 if scale is None else scale
-    if not scale > 0:  # a score of -inf hides a key, which another sign would turn round
-        raise ValueError(f"scores are scaled by {scale}; the scale is positive")
-    return Problem(queries, keys, heads, heads_of_keys, causal, scale)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A head of a batch, and the first of some of its rows, in 32-bit registers."""
-
-    head: Reg
-    batch: Reg
-    row: Reg
-
-
-def thread_of_group() -> Reg:
-    """Return the number of this thread in its warpgroup."""
-    return reg.from_(ptx.special.tid.x(), u32) & (GROUP - 1)
-
-
-class Ring:
-    """The stages of a tile with their barriers: `full` counts the bytes that come, `empty` the warps that have read."""
-
-    def __init__(self, layout: SharedTile, readers: int) -> None:
-        """Allocate; `readers` warps arrive at `empty`."""
-        self.layout, self.readers = layout, readers
-        self.tiles = smem.tile(layout)
-        self.full, self.empty = smem.mbarrier(layout.stages), smem.mbarrier(layout.stages)
-
-    def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
-        for full, empty in zip(self.full, self.empty, strict=True):
-            ptx.mbarrier.init(full, 1)
-            ptx.mbarrier.init(empty, self.readers)
-
-
-def heads_tile(layout: SharedTile, sequence: str, heads: str) -> Tile:
-    """Return the Tile of [B, sequence, heads, head_dim] whose boxes are the panels of `layout`, rows of one head."""
-    rows, columns = layout.tma_box
-    shape = ("B", sequence, heads, layout.panels * columns)
-    return Tile(*shape, bf16, layout=layout.tma_layout, tma_box=(1, rows, 1, columns))
-
-
-def boxes(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: Place) -> list[tuple[SharedSlice, tuple]]:
-    """Return for each panel of a stage its address and its coordinates, innermost first."""
-    panels = [(panel,) for panel in range(layout.panels)] if layout.panels > 1 else [()]
-    return [
-        (tiles[stage, *panel], (number * layout.panel_columns, place.head, place.row, place.batch))
-        for number, panel in enumerate(panels)
-    ]
-
-
-def fetch_maps(*tensors: TensorSpec) -> None:
-    """Fetch tensor maps, for one thread: the first copies need not wait for them, as they would in a short kernel."""
-    for tensor in tensors:
-        ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
-
-
-def load(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: Place, full: MbarrierRef) -> None:
-    """Start the copies of a stage from the rows of `place`; `full` has been told how many bytes come."""
-    for address, at in boxes(layout, tiles, stage, place):
-        ptx.cp.async_.bulk.tensor_4d(dst=address, src=tensor, coord=at, mbar=full)
-
-
-def store(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: Place) -> None:
-    """Start the copies of a stage to the rows of `place` as a group."""
-    for address, at in boxes(layout, tiles, stage, place):
-        ptx.cp.async_.bulk.tensor_4d.store(dst=tensor, src=address, coord=at)
-    ptx.cp.async_.bulk.commit_group()
-
-
 def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg, thread: Reg) -> None:
     """Round the sums of a warpgroup to bf16 and write them to a stage of shared memory, 16 columns at a time."""
     lane = thread & 31
@@ -182,12 +48,6 @@ def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Re
         panel, inside = divmod(column, layout.panel_columns)
         which = (stage,) if layout.panels == 1 else (stage, panel)
         ptx.stmatrix(smem=tiles.address(*which, row, side + inside), regs=packed, layout="x4")
-
-
-def round_pairs(packed: RegArray, values: RegArray | Sequence[Reg]) -> None:
-    """Round sums to bf16, two to a register: so they are the first factor of a product, in the same layout."""
-    for i, pair in enumerate(packed):
-        ptx.inst.cvt.rn.bf16x2.f32(pair, values[2 * i + 1], values[2 * i])
 
 
 def dot(rows: list[Reg], head_dim: int) -> Reg:
@@ -347,33 +207,9 @@ class Softmax:
         return self.sums
 
 
-def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
-    """Return what to multiply a row by, 1 / total (1 if no key was seen), and the natural logarithm of its sum."""
-    inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
-    ptx.inst.rcp.approx.ftz.f32(inverse, total)
-    ptx.selp(f32, inverse, inverse, 1.0, total != 0.0)
-    ptx.inst.lg2.approx.ftz.f32(logarithm, total)
-    ptx.inst.fma.rn.f32(logarithm, peak, scale, logarithm)
-    ptx.inst.mul.rn.f32(logarithm, logarithm, 1 / LOG2_E)
-    return inverse, logarithm
-
-
 def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
     """Combine a value over the four lanes that share a row of sums."""
     other = reg.scalar(f32)
     for distance in (1, 2):
         ptx.shfl.sync.bfly(other, value, distance)
         combine(value, value, other)
-
-
-def probabilities(q, k, *, causal: bool, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the softmax of the scores of [B, H, S, D] arrays, and the logarithms of its sums, in float64."""
-    scores = q @ k.swapaxes(2, 3) * scale
-    if causal:
-        queries, keys = scores.shape[2:]
-        scores[:, :, ~np.tri(queries, keys, keys - queries, dtype=bool)] = -np.inf
-    peak = np.maximum(scores.max(3, keepdims=True), LOWEST)
-    weights = np.exp(scores - peak)
-    total = weights.sum(3, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return weights / np.where(total > 0, total, 1), (peak + np.log(total))[..., 0]

@@ -1,18 +1,18 @@
-"""How attention is dealt out over blocks: sizes of tiles, over how many blocks keys are split, who works where."""
+"""How attention is dealt out over blocks of Hopper: sizes of tiles, and over how many blocks keys are split."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from pyptx import ptx, reg
 from pyptx.smem import SharedTile
-from pyptx.types import bf16, s32
+from pyptx.types import bf16
 
-if TYPE_CHECKING:
-    from pyptx.reg import Reg
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-GROUP = 128  # threads of a warpgroup
+from examples.attention.tiles import GROUP
+
 ROWS = 64  # the M of wgmma
 AT_ONCE = {1: 132, 2: 66, 4: 32, 8: 16}
 """How many clusters of each size an H100 runs at a time, one block to an SM: its GPCs have 16 SMs that all can use."""
@@ -99,33 +99,3 @@ def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
         return 1
     costs = [plan.cost(heads, queries, keys) for plan in plans]
     return plans[costs.index(min(costs))].splits
-
-
-# --- places ------------------------------------------------------------------------------------------
-
-
-def dealt(number: Reg, *sizes: int) -> list[Reg]:
-    """Return the digits of a number, s32, the first counting fastest up to the first size; the last has no limit.
-
-    The grid of a kernel is one number, because y and z of a grid end at 65,535, and batches need not.
-    """
-    digits = [number]
-    for size in sizes:
-        rest = divided(digits[-1], size)
-        digits[-1:] = [digits[-1] - rest * size, rest]
-    return [reg.from_(digit, s32) for digit in digits]
-
-
-def divided(number: Reg, by: int) -> Reg:
-    """Return the quotient of a 32-bit register, not negative as s32, by a constant: a shift, or a product and a shift.
-
-    ptxas divides by a constant as by any number, in 14 instructions, or 18 if signed. Let 2^(n-1) < by <= 2^n: the
-    factor ceil(2^(31+n) / by) is too large by less than 1, and with it the quotient of a number below 2^31 by less than
-    2^-n <= 1 / by, which no fraction of a quotient is short of a whole.
-    """
-    n = (by - 1).bit_length()
-    if by == 1 << n:
-        return number >> n if n else number
-    quotient = reg.scalar(number.dtype)
-    ptx.inst.mul.hi.u32(quotient, number, -(-(1 << (31 + n)) // by))
-    return quotient >> (n - 1)

@@ -13,8 +13,9 @@ from pyptx.types import bf16, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import WARPS, Place, Problem
-from examples.hopper.attention_plans import ROWS, divided
+from examples.attention.problem import Place, Problem, divided
+from examples.attention.tiles import WARPS
+from examples.hopper.attention_plans import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

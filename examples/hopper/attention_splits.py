@@ -20,13 +20,15 @@ from pyptx.types import b32, bf16, f32, s32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import round_pairs, settled
-from examples.hopper.attention_plans import GROUP, ROWS
+from examples.attention.problem import settled
+from examples.attention.tiles import GROUP, round_pairs
+from examples.hopper.attention_plans import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from examples.hopper.attention_parts import Place, Problem, Softmax
+    from examples.attention.problem import Place, Problem
+    from examples.hopper.attention_parts import Softmax
     from examples.hopper.attention_plans import Plan
 
     from pyptx.reg import Reg, RegArray

@@ -35,26 +35,21 @@ from pyptx.types import b32, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import (
+from examples.attention import float64
+from examples.attention.problem import Place, Problem, dealt, divided, problem_of
+from examples.attention.tiles import (
+    GROUP,
     WARPS,
-    Place,
-    Problem,
     Ring,
-    Softmax,
-    Turns,
-    accumulate,
     fetch_maps,
     heads_tile,
     load,
-    multiply,
-    probabilities,
-    problem_of,
     round_pairs,
-    stage_rows,
     store,
     thread_of_group,
 )
-from examples.hopper.attention_plans import GROUP, PLANS, ROWS, Plan, dealt, divided, splits_for
+from examples.hopper.attention_parts import Softmax, Turns, accumulate, multiply, stage_rows
+from examples.hopper.attention_plans import PLANS, ROWS, Plan, splits_for
 from examples.hopper.attention_splits import Partial, store_columns
 
 if TYPE_CHECKING:
@@ -372,10 +367,7 @@ def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None
 
 def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Compute O and LSE in float64."""
-    q, k, v = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
-    k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
-    weights, sums = probabilities(q, k, causal=causal, scale=q.shape[3] ** -0.5 if scale is None else scale)
-    return (weights @ v).transpose(0, 2, 1, 3), sums
+    return float64.attention(q, k, v, causal=causal, scale=scale)
 
 
 def main() -> None:

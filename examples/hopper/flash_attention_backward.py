@@ -34,27 +34,11 @@ from pyptx.types import b32, bf16, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import (
-    CHUNK,
-    LOG2_E,
-    QUAD,
-    Place,
-    Problem,
-    accumulate,
-    described_as,
-    dot,
-    fetch_maps,
-    heads_tile,
-    load,
-    multiply,
-    probabilities,
-    problem_of,
-    round_pairs,
-    stage_rows,
-    store,
-    thread_of_group,
-)
-from examples.hopper.attention_plans import GROUP, ROWS, dealt
+from examples.attention import float64
+from examples.attention.problem import LOG2_E, Place, Problem, dealt, problem_of
+from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, round_pairs, store, thread_of_group
+from examples.hopper.attention_parts import CHUNK, QUAD, accumulate, described_as, dot, multiply, stage_rows
+from examples.hopper.attention_plans import ROWS
 from examples.hopper.attention_sides import (
     CONSUMERS,
     OWNED,
@@ -363,22 +347,9 @@ ATTENTION = {
 """Flash attention with gradients: `ATTENTION[64](q, k, v, causal=True)` returns O and LSE."""
 
 
-def reference(
-    q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def reference(q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, ...]:
     """Compute dQ, dK and dV in float64."""
-    q, k, v, dout = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v, dout))
-    heads_of_keys, shared = k.shape[1], q.shape[1] // k.shape[1]
-    k, v = (x.repeat(shared, 1) for x in (k, v))
-    factor = q.shape[3] ** -0.5 if scale is None else scale
-    weights, _ = probabilities(q, k, causal=causal, scale=factor)
-    delta = (weights @ v * dout).sum(3) - np.asarray(dlse, dtype=np.float64)
-    changes = weights * (dout @ v.swapaxes(2, 3) - delta[..., None]) * factor
-    gradients = changes @ k, changes.swapaxes(2, 3) @ q, weights.swapaxes(2, 3) @ dout
-    dq, dk, dv = (x.transpose(0, 2, 1, 3) for x in gradients)
-    batch, keys, _, head_dim = dk.shape
-    dk, dv = (x.reshape(batch, keys, heads_of_keys, shared, head_dim).sum(3) for x in (dk, dv))
-    return dq, dk, dv
+    return float64.gradients(q, k, v, dout, dlse, causal=causal, scale=scale)
 
 
 def main() -> None:

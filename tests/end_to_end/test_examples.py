@@ -14,7 +14,10 @@ from pyptx_ir.toolchain import assemble
 from .gallery import EXAMPLE_LIST, EXAMPLES, Example
 
 # What examples share, and no examples themselves.
-PARTS = ("attention_parts", "attention_plans", "attention_sides", "attention_splits", "rows", "triton_parts", "vectors")
+PARTS = (
+    *("attention_parts", "attention_plans", "attention_sides", "attention_splits", "float64", "problem", "tiles"),
+    *("rows", "triton_parts", "vectors"),
+)
 
 each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])
 
