@@ -62,7 +62,7 @@ class Measured:
     counts: Counter[str]
 
     def columns(self) -> tuple[str, ...]:
-        """Return the cells of a row behind the producer."""
+        """Return the cells of a row behind the producer: those of HEAD without the first."""
         count = self.counts
         large = _ratio(count["large lines"], count["large instructions"])
         return (
@@ -91,13 +91,13 @@ def measured(producer: str) -> Measured:
     """Return what is counted over the modules of a producer."""
     counts: Counter[str] = Counter()
     for path in sorted((CORPUS / producer).glob("*.ptx")):
-        counts.update(of_module(path))
+        counts.update(of_module(decode(path.read_bytes()), path.name))
     return Measured(counts)
 
 
-def of_module(path: Path) -> Counter[str]:
+def of_module(text: str, name: str) -> Counter[str]:
     """Return what is counted of one module: the lines, and what is said of a producer's in `Measured`."""
-    transpiler = Transpiler(parse(decode(path.read_bytes()), path.name), manager().sugar_rules())
+    transpiler = Transpiler(parse(text, name), manager().sugar_rules())
     printed, counts = transpiler.printed(), Counter({"modules": 1})
     shares = _shares(printed.parts)
     for part in printed.parts:

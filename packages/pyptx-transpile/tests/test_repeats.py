@@ -110,6 +110,25 @@ def test_a_loop_is_in_a_loop() -> None:
     assert rebuilt(done.text) == source
 
 
+def test_registers_of_arrays_and_places_in_variables_count() -> None:
+    turn = (
+        ("mov.u32 %r{at}, ring+{place}", "ld.shared.v2.f32 {{%sums0_{a}, %sums0_{b}}}, [%r{at}]"),
+        ("mul.f32 %sums0_{a}, %sums0_{a}, %f1", "st.shared.f32 [%r{at}+4], %sums0_{b}"),
+    )
+    rows = [{"at": 10 + k, "place": 8 + 16 * k, "a": 2 * k, "b": 2 * k + 1} for k in range(4)]
+    source = module(*(each.format(**row) for row in rows for pair in turn for each in pair))
+    source = source.replace(REGISTERS, f"{REGISTERS}\t.reg .f32 %sums0_<8>;\n\t.shared .align 8 .b8 ring[128];\n")
+    done = transpile(source, RULES)
+    assert done.text.partition("for i in range(4):\n")[2].partition("    ptx.inst.ret()")[0] == (
+        '        ptx.inst.mov.u32(r[10 + i], f"ring+{8 + 16 * i}")\n'
+        "        ptx.inst.ld.shared.v2.f32([sums0[2 * i], sums0[1 + 2 * i]], ptx.addr(r[10 + i]))\n"
+        "        ptx.inst.mul.f32(sums0[2 * i], sums0[2 * i], f[1])\n"
+        "        ptx.inst.st.shared.f32(ptx.addr(r[10 + i], 4), sums0[1 + 2 * i])\n"
+    )
+    assert not done.withdrawn
+    assert rebuilt(done.text) == source
+
+
 def negated() -> str:
     """Return a module that negates elements, with a negation and a store in front that are like the end of a turn."""
     turn = "ld.f32 %f{a}, [%rd1+{o}]", "neg.f32 %f{b}, %f{a}", "st.global.f32 [%rd2+{o}], %f{b}"
@@ -136,6 +155,8 @@ def test_turns_begin_where_nothing_is_handed_to_the_next_one() -> None:
         (["f(r[0])", "f(r[1])"], 1, "f(r[0 + j])"),
         (["f(r[4:8])", "f(r[8:12])"], 0, "f(r[4 + 4 * i : 8 + 4 * i])"),
         (['f("a 1")', 'f("a 1")'], 0, 'f("a 1")'),
+        (['f("ring+8", r[1])', 'f("ring+24", r[2])'], 0, 'f(f"ring+{8 + 16 * i}", r[1 + i])'),
+        (['f(f"ring+{8 + 4 * j}")', 'f(f"ring+{40 + 4 * j}")'], 0, 'f(f"ring+{8 + 32 * i + 4 * j}")'),
     ],
 )
 def test_numbers_of_turns_become_sums(turns: list[str], level: int, line: str) -> None:
@@ -144,7 +165,7 @@ def test_numbers_of_turns_become_sums(turns: list[str], level: int, line: str) -
     assert loop.lines == [line]
 
 
-@pytest.mark.parametrize("turns", [["f(1)", "g(1)"], ["f('1')", "f('2')"], ["f(1)", "f(1, 2)"]])
+@pytest.mark.parametrize("turns", [["f(1)", "g(1)"], ["f('1')", "f('2')"], ["f(1)", "f(1, 2)"], ['f("a1")', 'f("b1")']])
 def test_turns_that_differ_in_more_are_no_loop(turns: list[str]) -> None:
     assert looped([[each] for each in turns], 0) is None
 

@@ -34,9 +34,11 @@ _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # lines of Python
 _MOST_STEPS_OF_TWO = 4  # different ones, from one turn to the only other: more are as they happen to be
 _FEW = 4  # turns that are looked at first; more are where these have few tables
 _OPEN, _CLOSE = 1, 2  # the shapes of braces
-# The number of a register, of one that stands for others in a function, and a literal that stands by itself.
+# The number of a register (of an array, behind its name: %sums0_1), of one that stands for others in a function, and a
+# literal that stands by itself.
 _NUMBER = re.compile(
-    r"(?<=%)([A-Za-z_$]*?)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])", re.ASCII
+    r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
+    re.ASCII,
 )
 _NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()

@@ -23,10 +23,10 @@ _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """What counts the turns of a loop, and what its tables are called, by the number of loops around it."""
 MOST_TABLES = len(NAMES[0]) - 1
-_LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
-_LABEL = re.compile(
-    r"""(?P<front> *ptx\.label\()f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})"\)""",
-    re.ASCII,
+_LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
+_IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
+_TEXT = re.compile(  # a label, or a place in a variable: "$L_7", "ring+1024", and those of a loop inside
+    r"""f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})\"""", re.ASCII
 )
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
@@ -62,31 +62,37 @@ class _Merging:
 
     def line(self, lines: Sequence[str]) -> str | None:
         """Return one line for those of all turns; None if more than numbers differs, or too many of them."""
-        labels = [_LABEL.fullmatch(line) for line in lines]
-        if None not in labels:
-            return self._label([found for found in labels if found is not None])
         pieces = [_LITERAL.split(line) for line in lines]
-        texts = {tuple([piece for at, piece in enumerate(row) if at % 3 != 2]) for row in pieces}
-        if len(texts) != 1:
+        if len({tuple(row[::3]) for row in pieces}) != 1:
             return None
-        merged: list[str | None] = list(pieces[0])
-        for at in range(2, len(merged), 3):
-            if merged[at] is not None:
-                number = self._number(tuple([int(str(row[at])) for row in pieces]))
-                if number is None:
-                    return None
-                merged[at] = f"({number})" if _needs_brackets(number, pieces[0][at - 2], pieces[0][at + 1]) else number
-        text = "".join([piece for piece in merged if piece is not None])
+        merged: list[str] = [piece or "" for piece in pieces[0]]
+        for at in range(1, len(merged), 3):
+            is_text, column = pieces[0][at] is not None, [row[at] or row[at + 1] or "" for row in pieces]
+            one = self._text(column) if is_text else self._literal(column, merged[at - 1], merged[at + 2])
+            if one is None:
+                return None
+            merged[at : at + 2] = one, ""
+        text = "".join(merged)
         return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
 
-    def _label(self, labels: Sequence[re.Match[str]]) -> str | None:
-        """Return the line of a label that has another number in each turn, or in each of a loop around it."""
-        rest = {(found["front"], found["name"], found["more"] or "") for found in labels}
-        number = self._number(tuple([int(found["number"] or found["first"]) for found in labels]))
-        if len(rest) != 1 or number is None:
+    def _literal(self, numbers: Sequence[str], before: str, behind: str) -> str | None:
+        """Return what stands for a number that is another one in each turn, between two texts that are the same."""
+        if not all(map(_IS_NUMBER, numbers)):
             return None
-        ((front, name, more),) = rest
-        return f'{front}f"{name}{{{number}{more}}}")'
+        number = self._number(tuple(map(int, numbers)))
+        return f"({number})" if number is not None and _needs_brackets(number, before, behind) else number
+
+    def _text(self, texts: Sequence[str]) -> str | None:
+        """Return a string whose last number is another one in each turn, or in each of a loop around it."""
+        if len(set(texts)) == 1:
+            return texts[0]
+        found = [match for match in map(_TEXT.fullmatch, texts) if match is not None]
+        rest = {(match["name"], match["more"] or "") for match in found}
+        if len(found) != len(texts) or len(rest) != 1:
+            return None
+        number = self._number(tuple([int(match["number"] or match["first"]) for match in found]))
+        ((name, more),) = rest
+        return None if number is None else f'f"{name}{{{number}{more}}}"'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
         """Return the expression of a number that is another one in each turn; None if that takes too many tables."""
