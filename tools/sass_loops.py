@@ -19,6 +19,7 @@ _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]+\*/\s+(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>[^;]*);"
 )
 _TARGET = re.compile(r"`\((?P<label>[^)]+)\)")
+_TABLE = re.compile(r"BRANCH_TARGETS (?P<labels>[^\"]+)\"")
 _TURNS = "BRA.U.ANY"
 _ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
 MATRIX = re.compile(r"\w*MMA(\.|$)")  # HMMA, HGMMA, UTCHMMA, …
@@ -27,10 +28,10 @@ MEMORY = re.compile(r"(LD|LDG|LDS|LDGSTS|ST|STG|STS|ATOM\w*|RED\w*|UBLKCP|UTMA\w
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction: its opcode with modifiers, the label that it branches to, and whether others may follow it."""
+    """One instruction: its opcode with modifiers, the labels that it branches to, and whether others may follow it."""
 
     opcode: str
-    target: str | None
+    targets: tuple[str, ...]
     falls_through: bool
 
 
@@ -66,19 +67,24 @@ def instructions(sass: str) -> list[Instruction]:
 
 def loops(sass: str) -> list[Loop]:
     """Return every loop, inner ones and those around them."""
-    return [Loop(_opcodes(blocks, body)) for blocks, body in _bodies(sass)]
+    return [loop for _, loop in _loops(sass)]
 
 
 def main_loop(sass: str) -> Loop | None:
     """Return the loop in which the work is done, None in straight code."""
-    found = _bodies(sass)
-    for work in (MATRIX, MEMORY):
-        working = [(body, Loop(_opcodes(blocks, body))) for blocks, body in found]
-        working = [(body, loop) for body, loop in working if loop.count(work)]
-        innermost = [loop for body, loop in working if not any(other < body for other, _ in working)]
-        if innermost:
-            return max(innermost, key=lambda loop: (loop.count(work), len(loop.opcodes)))
-    return None
+    return loop_of(sass, MATRIX) or loop_of(sass, MEMORY)
+
+
+def loop_of(sass: str, work: re.Pattern[str]) -> Loop | None:
+    """Return the loop that holds most instructions that begin like `work`, of those without such a loop inside."""
+    working = [(body, loop) for body, loop in _loops(sass) if loop.count(work)]
+    innermost = [loop for body, loop in working if not any(other < body for other, _ in working)]
+    return max(innermost, key=lambda loop: (loop.count(work), len(loop.opcodes)), default=None)
+
+
+def _loops(sass: str) -> list[tuple[frozenset[int], Loop]]:
+    """Return the loops, each with the numbers of its blocks."""
+    return [(body, Loop(_opcodes(blocks, body))) for blocks, body in _bodies(sass)]
 
 
 def _opcodes(blocks: list[_Block], body: frozenset[int]) -> tuple[str, ...]:
@@ -92,16 +98,21 @@ def _blocks(sass: str) -> list[_Block]:
         if label := _LABEL.match(line):
             blocks.append(_Block(label[1], []))
         elif found := _INSTRUCTION.match(line):
-            jumps = found["opcode"].startswith(("BRA", "JMP")) and found["opcode"] != _TURNS
-            target = _TARGET.search(found["operands"]) if jumps else None
-            always = found["guard"] is None and "P" not in found["operands"].partition("`")[0]
-            leaves = found["opcode"].partition(".")[0] in _ENDS or (target is not None and "DIV" not in found["opcode"])
-            blocks[-1].instructions.append(
-                Instruction(found["opcode"], target["label"] if target else None, not (leaves and always))
-            )
-            if target or leaves:
+            targets = _targets(found["opcode"], found["operands"])
+            always = found["guard"] is None and "P" not in re.split(r"[`(]", found["operands"])[0]
+            leaves = found["opcode"].partition(".")[0] in _ENDS or (bool(targets) and "DIV" not in found["opcode"])
+            blocks[-1].instructions.append(Instruction(found["opcode"], targets, not (leaves and always)))
+            if targets or leaves:
                 blocks.append(_Block(None, []))
     return [block for block in blocks if block.label or block.instructions]
+
+
+def _targets(opcode: str, operands: str) -> tuple[str, ...]:
+    """Return the labels that an instruction may branch to; those of a table, nvdisasm tells in a comment."""
+    if opcode == _TURNS or not opcode.startswith(("BRA", "JMP", "BRX", "JMX")):
+        return ()
+    table = _TABLE.search(operands)
+    return tuple(table["labels"].split(",")) if table else tuple(_TARGET.findall(operands))
 
 
 def _successors(blocks: list[_Block]) -> list[set[int]]:
@@ -110,8 +121,8 @@ def _successors(blocks: list[_Block]) -> list[set[int]]:
     for index, block in enumerate(blocks):
         last = block.instructions[-1] if block.instructions else None
         after: set[int] = set()
-        if last is not None and last.target is not None and last.target in places:
-            after.add(places[last.target])
+        if last is not None:
+            after.update(places[label] for label in last.targets if label in places)
         if (last is None or last.falls_through) and index + 1 < len(blocks):
             after.add(index + 1)
         found.append(after)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tools import kernel_resources
-from tools.sass_loops import MATRIX, instructions, loops, main_loop
+from tools.sass_loops import MATRIX, instructions, loop_of, loops, main_loop
 
 pytestmark = pytest.mark.no_cover
 
@@ -86,6 +87,19 @@ def test_what_may_not_branch_is_followed_by_the_next_instruction(branch):
     code = listing(".L_top:", branch, "LDG.E R4, [R2]", ".L_x:", "@P1 BRA `(.L_top)", "EXIT")
     (found,) = loops(code)
     assert "LDG.E" in found.opcodes
+
+
+def test_a_table_of_branches_leads_to_all_that_are_in_it():
+    table = '(*"BRANCH_TARGETS .L_fetch,.L_multiply"*)'
+    code = listing(
+        *(f"BRX R2 -0x41a0 {table}", ".L_fetch:", "UTMALDG.2D [UR8], [UR4]", "@P0 BRA `(.L_fetch)", "EXIT"),
+        *(".L_multiply:", "UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8]", "@P0 BRA `(.L_multiply)", "EXIT"),
+    )
+    assert sorted(loop.opcodes[0] for loop in loops(code)) == ["UTCHMMA", "UTMALDG.2D"]
+    fetching = loop_of(code, re.compile("UTMALDG"))
+    assert fetching is not None
+    assert fetching.opcodes == ("UTMALDG.2D", "BRA")
+    assert main_loop(code) == loop_of(code, MATRIX) != fetching
 
 
 def test_what_no_way_leads_to_is_no_loop_and_padding_does_not_count():

@@ -1,0 +1,88 @@
+"""The machine code of the kernels for Blackwell: it does what the PTX asks for, and nothing else where it multiplies.
+
+Every row of tools/kernel_resources is asked, so a kernel is held to this as soon as it has a row there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from tools.kernel_resources import ROWS, Row
+from tools.sass_loops import instructions, loop_of, main_loop
+
+from pyptx_ir.toolchain import assemble, disassemble
+
+pytestmark = [pytest.mark.ptxas, pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
+
+BLACKWELL = [row for row in ROWS if row.example.startswith("blackwell/")]
+
+# What PTX asks for, and the instruction of the machine that does it.
+DONE_BY = {
+    r"tcgen05\.mma\.": r"UTC[A-Z]*MMA",
+    r"tcgen05\.ld\.": r"LDTM",
+    r"tcgen05\.st\.": r"STTM",
+    r"tcgen05\.cp\.": r"UTCCP",
+    r"tcgen05\.commit\.": r"UTCBAR",
+    r"tcgen05\.alloc\.": r"UTCATOMSWS",
+    r"mma\.sync\.": r"[A-TV-Z]MMA\.",
+    r"ldmatrix\.": r"LDSM",
+    r"stmatrix\.": r"STSM",
+    r"setmaxnreg\.": r"USETMAXREG",
+    r"cp\.async\.bulk\.tensor\.\w+\.shared::\w+\.global": r"UTMALDG",
+    r"cp\.async\.bulk\.tensor\.\w+\.global\.shared::cta": r"UTMASTG",
+    r"mbarrier\.try_wait\.": r"SYNCS\.PHASECHK",
+    r"clusterlaunchcontrol\.try_cancel\.": r"UGETNEXTWORKID",
+}
+PRODUCTS = re.compile(DONE_BY[r"tcgen05\.mma\."])
+LOCAL = re.compile(r"(LDL|STL)(\.|$)")
+GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # which memory it is, the machine finds out anew each time
+# What one thread that feeds the tensor cores has no business with: memory by registers, barriers of all, calls.
+ELSEWHERE = re.compile(r"(LD|LDG|LDL|LDS|LDSM|LDGSTS|ST|STG|STL|STS|STSM|ATOM\w*|RED\w*|MEMBAR|BAR|CALL)(\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kernel's PTX, and its machine code as nvdisasm prints it."""
+
+    ptx: str
+    sass: str
+
+    def asks_for(self, words: str) -> bool:
+        """Tell whether the PTX has an instruction that begins so."""
+        return re.search(rf"(?m)^\s*(@!?%\w+ )?{words}", self.ptx) is not None
+
+    @property
+    def opcodes(self) -> list[str]:
+        """All that the machine does."""
+        return [each.opcode for each in instructions(self.sass)]
+
+
+@pytest.fixture(scope="module", params=BLACKWELL, ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}")
+def code(request: pytest.FixtureRequest) -> Code:
+    """The code of each row in turn."""
+    row: Row = request.param
+    special = row.specialise()
+    return Code(special.text, disassemble(assemble(special.text, special.target).cubin))
+
+
+def test_the_machine_does_what_the_ptx_asks_for(code: Code) -> None:
+    asked = {wanted: code.asks_for(wanted) for wanted in DONE_BY}
+    found = {wanted: any(re.match(by, opcode) for opcode in code.opcodes) for wanted, by in DONE_BY.items()}
+    assert found == asked
+
+
+def test_nothing_lies_in_local_memory_and_the_main_loop_knows_where_everything_lies(code: Code) -> None:
+    assert [opcode for opcode in code.opcodes if LOCAL.match(opcode)] == []
+    loop = main_loop(code.sass)
+    assert loop is None or [opcode for opcode in loop.opcodes if GENERIC.match(opcode)] == []
+
+
+def test_where_it_multiplies_nobody_touches_memory_or_waits_for_everybody(code: Code) -> None:
+    loop = loop_of(code.sass, PRODUCTS)
+    assert (loop is not None) == code.asks_for(r"tcgen05\.mma\.")
+    if loop is not None:
+        assert [opcode for opcode in loop.opcodes if ELSEWHERE.match(opcode)] == []
+        assert any(opcode.startswith("SYNCS.PHASECHK") for opcode in loop.opcodes)
+        assert any(opcode.startswith("UTCBAR") for opcode in loop.opcodes)
