@@ -1,0 +1,152 @@
+"""What quantisers have in common: rows of numbers by 16 to a thread, their magnitudes, and what becomes of NaN.
+
+A block of 16 or 32 neighbours along K is divided by a scale that makes its largest magnitude fit a narrow format. A
+thread has 16 elements; what a warp has lies one behind the other, and so does what it writes. Memory is busy if enough
+bytes are on their way: 8 TB/s times 0.8 us of latency are 43 KB for each multiprocessor of a B200, and 2048 threads ask
+for 64 KB of bf16 at a time.
+
+A block with an infinity or a NaN has no largest number: its scale is NaN, and so is all that is multiplied by it. The
+test costs one instruction: v + v * 0 is v, unless v is infinite, or NaN.
+
+`largest` finds the largest magnitude of a whole matrix, by which formats with two levels of scales choose the upper
+one. What is infinite or NaN does not count there.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx import Kernel, Tile, kernel, ptx, reg, smem
+from pyptx.types import PtxType, b32, bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import scales
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg
+
+GROUP = 16  # elements to a thread
+THREADS = 256
+WARPS = THREADS // 32
+VECTOR = 16  # bytes of a load
+BLOCKS = 8 * 148  # that look for the largest number: eight to each multiprocessor of a B200
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """16 elements of a row, the `number`-th of it; `inside` tells whether the matrix has them."""
+
+    row: Reg
+    number: Reg
+    inside: Reg
+
+    @classmethod
+    def mine(cls, shape: Sequence[int], block: int) -> Group:
+        """Return this thread's, among those of all rows and blocks of K that have scales, beyond the edges too."""
+        M, K = shape
+        _, words = scales.extent(M, K // block)
+        groups = words * scales.WORD * block // GROUP  # of a row
+        index = ptx.ctaid_x() * THREADS + ptx.special.tid.x()
+        row = index // groups
+        number = index - row * groups
+        return cls(row, number, (row < M) & (number < K // GROUP))
+
+    def load(self, x: TensorSpec) -> list[Reg]:
+        """Load it as f32; zeros where the matrix has none."""
+        (px,) = ptx.global_ptrs(x)
+        return load(x.dtype, px + (self.row * x.shape[1] + self.number * GROUP) * x.dtype.bytes, self.inside)
+
+
+def threads(M: int, K: int, block: int) -> int:
+    """Return how many blocks of threads have a group each, of all rows and blocks of K that have scales."""
+    rows, words = scales.extent(M, K // block)
+    return rows * scales.ROWS * words * scales.WORD * block // GROUP // THREADS
+
+
+def load(dtype: PtxType, address: Reg, inside: Reg | None = None) -> list[Reg]:
+    """Load 16 elements as f32, 16 bytes at a time; zeros where `inside` is false."""
+    word = f32 if dtype == f32 else b32
+    words = [reg.scalar(word, init=None if inside is None else 0) for _ in range(GROUP * dtype.bytes // 4)]
+    for first in range(0, len(words), VECTOR // 4):
+        ptx.ld(word, words[first : first + VECTOR // 4], ptx.addr(address, first * 4), pred=inside)
+    if dtype == f32:
+        return words
+    values = [reg.scalar(f32) for _ in range(GROUP)]
+    for pair, low, high in zip(words, values[::2], values[1::2], strict=True):
+        ptx.inst.shl.b32(low, pair, 16)  # a bf16 is the upper half of an f32
+        ptx.inst.and_.b32(high, pair, 0xFFFF0000)
+    return values
+
+
+def magnitude(values: Sequence[Reg]) -> Reg:
+    """Return the largest magnitude of f32 registers; NaN if there is one among them."""
+    result, size = reg.scalar(f32, init=0.0), reg.scalar(f32)
+    for value in values:
+        ptx.inst.abs.f32(size, value)
+        ptx.inst.max.NaN.f32(result, result, size)
+    return result
+
+
+def nothing(value: Reg) -> Reg:
+    """Return 0, or NaN if the value is infinite or NaN: added to a number, it spoils it or not."""
+    return value * 0.0
+
+
+@functools.cache
+def largest_of(dtype: PtxType) -> Kernel[tuple[Tile]]:
+    """Return the kernel that writes the largest finite magnitude that each of P blocks has seen of N elements."""
+
+    @kernel(
+        in_specs=(Tile("N", dtype, align=VECTOR),),
+        out_specs=(Tile("P", f32),),
+        grid=lambda N, P: P,
+        block=THREADS,
+        arch="sm_100a",
+    )
+    def largest(x, out) -> None:
+        groups, rest = divmod(x.shape[0], GROUP)
+        px, pout = ptx.global_ptrs(x, out)
+        tid, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
+        found = reg.scalar(f32, init=0.0)
+        for group in ptx.range_(block * THREADS + tid, groups, out.shape[0] * THREADS):
+            _take(found, load(dtype, px + group * (GROUP * dtype.bytes)))
+        if rest:
+            value = reg.scalar(dtype)
+            with ptx.if_((block == 0) & (tid < rest)):
+                ptx.ld(dtype, value, ptx.addr(px + tid * dtype.bytes, groups * GROUP * dtype.bytes))
+                _take(found, [value if dtype == f32 else ptx.cvt(f32, dtype, reg.scalar(f32), value)])
+        ptx.warp.reduce_max(found)
+        parts = smem.alloc(f32, WARPS)
+        with ptx.if_((tid & 31) == 0):
+            parts.store(found, tid >> 5)
+        ptx.bar.sync(0)
+        with ptx.if_(tid < 32):
+            found = parts.load(tid & (WARPS - 1))
+            ptx.warp.reduce_max(found, width=WARPS)
+            ptx.st(f32, ptx.addr(pout + block * 4), found, pred=tid == 0)
+        ptx.ret()
+
+    return largest
+
+
+def _take(found: Reg, values: Sequence[Reg]) -> None:
+    """Let the largest number grow; `max` passes over what is NaN."""
+    size = reg.scalar(f32)
+    for value in values:
+        ptx.inst.abs.f32(size, value)
+        ptx.inst.max.f32(found, found, size + nothing(size))
+
+
+def largest(x, dtype: PtxType = bf16):
+    """Return the largest finite magnitude of a matrix, an array of one f32: of each block's elements, then of those."""
+    flat = x.reshape(-1)
+    parts = largest_of(dtype)(flat, P=min(-(-flat.shape[0] // (GROUP * THREADS)), BLOCKS))
+    return largest_of(f32)(parts, P=1)

@@ -1,0 +1,122 @@
+"""Quantise to mxfp8: e4m3 elements, and for every 32 of a row a power of two that scales them (ue8m0).
+
+The scale is the smallest power of two by which the block fits: rounding it up, as `cvt.rp` does, no element is beyond
+448, the largest e4m3. Multiplying by a power of two is exact, so that every element is rounded once. Blocks of zeros
+have the smallest scale, 2^-127.
+
+X is M x K, in bf16 or f32; K is a multiple of 32. Two threads share a block.
+
+    python examples/blackwell/quantise_mxfp8.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import PtxType, b16, b32, bf16, e4m3, e4m3x2, f32, u8, u32, ue8m0x2
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import scales
+from examples.blackwell.quantise import GROUP, THREADS, VECTOR, Group, magnitude, nothing, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx.reg import Reg
+
+BLOCK = 32  # elements that share a scale
+LARGEST = 448.0  # of e4m3
+EXPONENT, BIAS = 23, 127  # of f32, whose exponents ue8m0 has
+
+
+def scale_of(size: Reg) -> tuple[Reg, Reg]:
+    """Return the code of the scale of a block whose largest magnitude is `size`, and what to multiply elements by.
+
+    An e8m0 is an exponent, so that 2 * BIAS less it is that of its reciprocal.
+    """
+    spoilt, pair, factor = nothing(size), reg.scalar(b16), reg.scalar(f32)
+    wanted = size * (1 / LARGEST) + spoilt
+    ptx.cvt(ue8m0x2, f32, pair, wanted, wanted, rounding="rp", satfinite=True)
+    exponent = ptx.mov(b32, reg.scalar(u32), [pair, pair]) & 0xFF
+    ptx.mov(b32, factor, (2 * BIAS - exponent) << EXPONENT)
+    return exponent, factor + spoilt
+
+
+def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
+    """Return the elements in e4m3, four to a word."""
+    words = []
+    for first in range(0, len(values), 4):
+        low, high = (reg.scalar(b16) for _ in range(2))
+        for pair, at in ((low, first), (high, first + 2)):
+            ptx.cvt(e4m3x2, f32, pair, values[at + 1] * factor, values[at] * factor, rounding="rn", satfinite=True)
+        words.append(ptx.mov(b32, reg.scalar(b32), [low, high]))
+    return words
+
+
+@functools.cache
+def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel that quantises matrices of bf16 or f32; R and C are the `scales.extent` of what it writes."""
+
+    @kernel(
+        in_specs=(Tile("M", "K", dtype, align=VECTOR),),
+        out_specs=(Tile("M", "K", e4m3, align=VECTOR), scales.tile("R", "C")),
+        grid=lambda M, K: threads(M, K, BLOCK),
+        block=THREADS,
+        arch="sm_100a",
+    )
+    def mxfp8(x, data, scale) -> None:
+        mine = Group.mine(x.shape, BLOCK)
+        pdata, pscale = ptx.global_ptrs(data, scale)
+        values = mine.load(x)
+        size, other = magnitude(values), reg.scalar(f32)
+        ptx.shfl.sync.bfly(other, size, 1)  # a neighbour has the other half of the block
+        ptx.inst.max.NaN.f32(size, size, other)
+        code, factor = scale_of(size)
+        words = rounded(values, factor)
+        ptx.st(b32, ptx.addr(pdata + (mine.row * x.shape[1] + mine.number * GROUP)), words, pred=mine.inside)
+        code = ptx.selp(u32, reg.scalar(u32), code, 0, mine.inside)
+        place = scales.offset(mine.row, mine.number >> 1, scale.shape[1])
+        ptx.st(u8, ptx.addr(pscale + place), code, pred=(mine.number & 1) == 0)
+        ptx.ret()
+
+    return mxfp8
+
+
+def quantise(x, dtype: PtxType = bf16):
+    """Return the elements of a matrix in e4m3, and their scales as `scales` has them."""
+    M, K = x.shape
+    R, C = scales.extent(M, K // BLOCK)
+    return mxfp8_of(dtype)(x, R=R, C=C)
+
+
+def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return what a quantised matrix stands for, in float64."""
+    M, K = data.shape
+    codes = scales.rows_of(scale, M, K // BLOCK)
+    powers = codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
+    return data.astype(np.float64) * powers.repeat(BLOCK, axis=1)
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    """Return the matrix itself in float64: what quantising is to come close to."""
+    return x.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error, relative to the largest magnitude of its block."""
+    x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
+    errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
+    sizes = np.abs(reference(x)).reshape(errors.shape)
+    print(f"quantise_mxfp8 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
+
+
+if __name__ == "__main__":
+    main()

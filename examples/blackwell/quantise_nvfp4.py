@@ -1,0 +1,148 @@
+"""Quantise to nvfp4: e2m1 elements, a scale of e4m3 for every 16 of a row, and one f32 for the matrix.
+
+e2m1 has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4 and 6, so that a block's scale is its largest magnitude over 6. It has
+to be an e4m3 (without a sign, ue4m3), which ends at 448: what the matrix has in common is divided out before, by its
+largest magnitude over 6 * 448. An element is then what e2m1 has nearest to x / (scale of the block * that of the
+matrix), where the scale is the rounded one.
+
+A block whose scale rounds to 0 becomes zeros. X is M x K, in bf16 or f32; K is a multiple of 32, so that rows of two
+elements to a byte are multiples of the 16 bytes that TMA asks for.
+
+    python examples/blackwell/quantise_nvfp4.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import PtxType, b8, b16, b32, bf16, e2m1x2, e4m3x2, f16x2, f32, u8, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import scales
+from examples.blackwell.quantise import GROUP, THREADS, VECTOR, Group, largest, magnitude, nothing, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg
+
+BLOCK = 16  # elements that share a scale: those of a thread
+LARGEST, LARGEST_SCALE = 6.0, 448.0  # of e2m1, and of e4m3
+SMALLEST = 2.0**-117  # scale of a matrix: times 2^-9, the smallest e4m3, it has a reciprocal
+DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # by their codes
+
+
+def matrix_scale(size: TensorSpec) -> Reg:
+    """Return the scale of a matrix whose largest magnitude is in memory."""
+    (psize,) = ptx.global_ptrs(size)
+    scale = reg.scalar(f32)
+    ptx.ld(f32, scale, ptx.addr(psize))
+    return ptx.max(f32, scale, scale * (1 / (LARGEST * LARGEST_SCALE)), SMALLEST)
+
+
+def scale_of(size: Reg, whole: Reg) -> tuple[Reg, Reg]:
+    """Return the code of the scale of a block whose largest magnitude is `size`, and what to multiply elements by.
+
+    `whole` is the scale of the matrix.
+    """
+    pair, halves, scale = reg.scalar(b16), reg.scalar(f16x2), reg.scalar(f32)
+    wanted = size * reciprocal(whole * LARGEST) + nothing(size)
+    ptx.cvt(e4m3x2, f32, pair, wanted, wanted, rounding="rn", satfinite=True)
+    ptx.cvt(f16x2, e4m3x2, halves, pair, rounding="rn")
+    ptx.inst.cvt.f32.f16(scale, low_half(halves))
+    factor = reciprocal(scale * whole)
+    ptx.mov(f32, factor, 0.0, pred=scale == 0.0)
+    return ptx.mov(b32, reg.scalar(u32), [pair, pair]) & 0xFF, factor
+
+
+def low_half(pair: Reg) -> Reg:
+    """Return the lower half of a register."""
+    low, high = (reg.scalar(b16) for _ in range(2))
+    ptx.mov(b32, [low, high], pair)
+    return low
+
+
+def reciprocal(value: Reg) -> Reg:
+    """Return 1 / value, correctly rounded."""
+    return ptx.inst.rcp.rn.f32(reg.scalar(f32), value)
+
+
+def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
+    """Return the elements in e2m1, eight to a word, the first one lowest."""
+    words = []
+    for first in range(0, len(values), 8):
+        pairs = [reg.scalar(e2m1x2) for _ in range(4)]
+        for pair, at in zip(pairs, range(first, first + 8, 2), strict=True):
+            ptx.cvt(e2m1x2, f32, pair, values[at + 1] * factor, values[at] * factor, rounding="rn", satfinite=True)
+        words.append(ptx.mov(b32, reg.scalar(b32), pairs))
+    return words
+
+
+@functools.cache
+def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
+    """Return the kernel that quantises matrices of bf16 or f32 whose largest magnitude is known.
+
+    H is K / 2, R and C are the `scales.extent` of what it writes.
+    """
+
+    @kernel(
+        in_specs=(Tile("M", "K", dtype, align=VECTOR), Tile(1, f32)),
+        out_specs=(Tile("M", "H", b8, align=8), scales.tile("R", "C"), Tile(1, f32)),
+        grid=lambda M, K: threads(M, K, BLOCK),
+        block=THREADS,
+        arch="sm_100a",
+    )
+    def nvfp4(x, size, data, scale, whole) -> None:
+        mine = Group.mine(x.shape, BLOCK)
+        pdata, pscale, pwhole = ptx.global_ptrs(data, scale, whole)
+        values, of_matrix = mine.load(x), matrix_scale(size)
+        code, factor = scale_of(magnitude(values), of_matrix)
+        words = rounded(values, factor)
+        ptx.st(b32, ptx.addr(pdata + (mine.row * data.shape[1] + mine.number * (GROUP // 2))), words, pred=mine.inside)
+        code = ptx.selp(u32, reg.scalar(u32), code, 0, mine.inside)
+        ptx.st(u8, ptx.addr(pscale + scales.offset(mine.row, mine.number, scale.shape[1])), code)
+        ptx.st(f32, ptx.addr(pwhole), of_matrix, pred=(mine.row == 0) & (mine.number == 0))
+        ptx.ret()
+
+    return nvfp4
+
+
+def quantise(x, dtype: PtxType = bf16):
+    """Return the elements of a matrix, two to a byte, their scales as `scales` has them, and that of the matrix."""
+    M, K = x.shape
+    R, C = scales.extent(M, K // BLOCK)
+    return nvfp4_of(dtype)(x, largest(x, dtype), H=K // 2, R=R, C=C)
+
+
+def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return what a quantised matrix stands for, in float64."""
+    M, K = data.shape[0], data.shape[1] * 2
+    codes = np.stack((data & 15, data >> 4), axis=2).reshape(M, K)
+    factors = scales.rows_of(scale, M, K // BLOCK).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+    return DIGITS[codes] * factors.repeat(BLOCK, axis=1) * whole.astype(np.float64)
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    """Return the matrix itself in float64: what quantising is to come close to."""
+    return x.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error, relative to the largest magnitude of its block."""
+    x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
+    errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
+    sizes = np.abs(reference(x)).reshape(errors.shape)
+    print(f"quantise_nvfp4 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
+
+
+if __name__ == "__main__":
+    main()
