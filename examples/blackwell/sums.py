@@ -22,15 +22,15 @@ CHUNK = 32  # columns that a thread holds at once
 VECTOR = 8  # elements of bf16 to a store of 16 bytes: rows of multiples of 8 have all of them, or none
 
 
-def chunks(t: TensorMemory, warp: Reg) -> Iterator[tuple[int, RegArray]]:
-    """Yield the first column, and the sums of a thread's row from there on, `CHUNK` at a time in the same registers.
+def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[int, RegArray]]:
+    """Yield the first column, and the sums of a thread's row from there on, so many at a time, in the same registers.
 
     `warp` is the number of the warp, whose place among four says which rows it has. Emits a load and a wait for each
     chunk, behind two instructions. All 32 threads execute it, ordered behind the products.
     """
-    sums, mine = reg.array(b32, CHUNK), t.quarter(warp)
-    for first in range(0, t.columns, CHUNK):
-        ptx.tcgen05.ld(sums, mine[:, first : first + CHUNK], shape="32x32b", count=CHUNK)
+    sums, mine = reg.array(b32, columns), t.quarter(warp)
+    for first in range(0, t.columns, columns):
+        ptx.tcgen05.ld(sums, mine[:, first : first + columns], shape="32x32b", count=columns)
         ptx.tcgen05.wait_ld()
         yield first, sums
 

@@ -1,0 +1,355 @@
+"""Matrix product, the fourth step: persistent pairs of blocks, whose tensor cores never wait for a store.
+
+To the pairs of `gemm_2sm_blackwell.py` come
+
+- **persistence**: a pair for every two multiprocessors, each of which takes tile after tile. The ring is being filled
+  for the next tile while the last one is multiplied;
+- **two accumulators** of 256 columns, which is all of tensor memory. While four warps read the sums of one tile, round
+  and store them, the tensor cores add up the next one in the other half;
+- **stores by TMA**: each warp puts 32 rows of 64 columns into shared memory, where they lie swizzled, and TMA writes
+  them out while the warp rounds the next ones. Two buffers to each warp;
+- **an order of tiles** in bands of a few rows, so that what runs at the same time reads few rows of A and few columns
+  of B, which L2 still holds;
+- **six stages**, for which there is room beside the buffers.
+
+Three kinds of warps work side by side, and two rings of barriers are all that they know of each other:
+
+    TMA warps of both blocks                      multiplying warp                    storing warps of both blocks
+                              -- stages.full -->                   -- sums.full -->
+                              <-- stages.empty --                  <-- sums.empty --
+
+A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
+multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
+
+`gemm_persistent_blackwell.py` is the last step: it takes this kernel, and lets the device hand out the tiles.
+
+    python examples/blackwell/gemm_highperf_blackwell.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell.sums import VECTOR, chunks, round_pairs
+from examples.tile_order import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg
+    from pyptx.smem import MbarrierRef
+
+PAIR, BOTH = 2, 0b11  # blocks that multiply together, and the mask of them
+BM, HALF = 256, 128  # rows of a tile, and of a block: a lane of tensor memory to each
+BK = 64  # of K to a stage: a row of the 128B swizzle
+STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two behind them fetch and multiply
+ROWS, COLUMNS = 32, 64  # of C, that a warp stores at a time
+BUFFERS = 2  # of that size, for each warp
+ACCUMULATORS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a product is cut up among pairs of blocks."""
+
+    warps: ClassVar[int] = MULTIPLIER + 1  # of a block
+    block_n: int = 256
+    stages: int = 6
+    band: int = 8  # tiles below each other that are taken before the next column
+    b_major: str = "MN"
+
+    def __post_init__(self) -> None:
+        """Refuse columns that are no accumulator's, or whose halves are no panels, and what would never end."""
+        if self.block_n not in {128, 256}:
+            raise ValueError(f"block_n={self.block_n}: 128 or 256")
+        if self.stages < 2 or self.band < 1:
+            raise ValueError(f"stages={self.stages}, band={self.band}: two stages and a row, or more")
+
+    @property
+    def a_tile(self) -> SharedTile:
+        """What a block holds of A: its half of the rows."""
+        return SharedTile(bf16, (HALF, BK), stages=self.stages)
+
+    @property
+    def b_tile(self) -> SharedTile:
+        """What a block holds of B: its half of the columns."""
+        columns = self.block_n // PAIR
+        shape = (columns, BK) if self.b_major == "K" else (BK, columns)
+        return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
+
+    @property
+    def c_tile(self) -> SharedTile:
+        """What a warp stores at a time, and the buffers of all warps."""
+        return SharedTile(bf16, (ROWS, COLUMNS), stages=STORING * BUFFERS)
+
+    def extent(self, M: int, N: int) -> tuple[int, int]:
+        """Return how many tiles there are, below each other and side by side."""
+        return -(-M // BM), -(-N // self.block_n)
+
+    def grid(self, M: int, N: int, K: int) -> int:
+        """Return the number of blocks: a pair for each tile."""
+        rows, columns = self.extent(M, N)
+        return PAIR * rows * columns
+
+    def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
+        """Allocate what a block has in shared memory."""
+        return Block(self, a, b, c)
+
+    def kernel(self):
+        """Put the parts together."""
+        b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
+
+        @kernel(
+            in_specs=(self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*b_dims)),
+            out_specs=(self.c_tile.tma_tile("M", "N"),),
+            grid=self.grid,
+            cluster=PAIR,
+            block=32 * self.warps,
+            arch="sm_100a",
+        )
+        def gemm(a, b, c) -> None:
+            """Multiply, each pair tile after tile of C."""
+            block = self.block(a, b, c)
+            with ptx.if_((block.warp == 0) & block.elected):
+                block.begin()
+            ptx.cluster.sync()  # the other block sees the barriers
+            columns = ACCUMULATORS * self.block_n
+            with ptx.tmem.alloc(columns, cta_group=2, when=block.warp == 0, relinquish=True) as t:
+                block.work(t)
+            ptx.ret()
+
+        return gemm
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm(Cut):
+    """A product of as many pairs as fit, or of `blocks` blocks, if they are fewer."""
+
+    blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse also less than a pair."""
+        Cut.__post_init__(self)
+        if self.blocks is not None and self.blocks < PAIR:
+            raise ValueError(f"blocks={self.blocks}: a pair, or more")
+
+    def grid(self, M: int, N: int, K: int) -> int:
+        """Return the number of blocks, at most."""
+        blocks = Cut.grid(self, M, N, K)
+        return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
+
+
+class Ring:
+    """Places that are filled and emptied in turn, and the barriers by which each side knows of the other.
+
+    A phase of `full` ends when all `fillers` have arrived, and the bytes that they told of; one of `empty` when all
+    `emptiers` have.
+    """
+
+    def __init__(self, count: int, *, fillers: int, emptiers: int) -> None:
+        """Allocate the barriers."""
+        self.full, self.empty = smem.mbarrier(count), smem.mbarrier(count)
+        self.count, self.fillers, self.emptiers = count, fillers, emptiers
+
+    def init(self) -> None:
+        """Emit the initialisation, two instructions a place, for one thread. A fence has to follow."""
+        for full, empty in zip(self.full, self.empty, strict=True):
+            ptx.mbarrier.init(full, self.fillers)
+            ptx.mbarrier.init(empty, self.emptiers)
+
+    def filling(self):
+        """Return where a filler stands, for whom all places are empty at first: two instructions."""
+        return ptx.pipeline(self.count, phase=reg.scalar(u32, init=1))
+
+    def emptying(self):
+        """Return where an emptier stands: two instructions."""
+        return ptx.pipeline(self.count)
+
+
+class Block:
+    """One block of a pair: what lies in its shared memory, and what its warps do.
+
+    All lanes of a warp go from tile to tile; where one thread is to work, it is the elected one.
+    """
+
+    def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
+        """Allocate tiles and barriers, and find out which block and which warp this is."""
+        self.plan, self.a, self.b, self.c = plan, a, b, c
+        self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
+        self.stages = Ring(plan.stages, fillers=PAIR, emptiers=1)
+        self.sums = Ring(ACCUMULATORS, fillers=1, emptiers=PAIR * STORING)
+        self.rank = ptx.special.cluster_ctarank()
+        self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
+        self.elected = ptx.elect_sync()
+
+    def begin(self) -> None:
+        """Fetch the tensors' maps, initialise the barriers, and tell the cluster and TMA of them: for one thread."""
+        for tensor in (self.a, self.b, self.c):
+            ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
+        self.stages.init()
+        self.sums.init()
+        ptx.fence.mbarrier_init()
+
+    def work(self, t) -> None:
+        """Give each warp its job."""
+        with ptx.if_(self.warp == PRODUCER):
+            self.produce()
+        with ptx.if_((self.warp == MULTIPLIER) & (self.rank == 0)):
+            self.multiply(t)
+        with ptx.if_(self.warp < STORING):
+            self.store(t)
+
+    def tiles(self) -> Iterator[Reg]:
+        """Yield the number of each tile of this pair: every n-th of n pairs."""
+        rows, columns = self.plan.extent(*self.c.shape)
+        yield from ptx.range_(ptx.special.clusterid.x(), rows * columns, ptx.special.nclusterid.x())
+
+    def corner(self, tile: Reg) -> tuple[Reg, Reg]:
+        """Return the first row of this block, and the first column, of a tile."""
+        row, column = place(tile, *self.plan.extent(*self.c.shape), self.plan.band)
+        return row * BM + self.rank * HALF, column * self.plan.block_n
+
+    def produce(self) -> None:
+        """Fill one stage after the other with this block's halves, as soon as the products have read what was in it."""
+        A, B = self.plan.a_tile, self.plan.b_tile
+        ring = self.stages.filling()
+        for tile in self.tiles():
+            row, column = self.corner(tile)
+            column += self.rank * B.mn
+            with ptx.if_(self.elected):
+                for k in ptx.range_(0, self.a.shape[1], BK):
+                    stage, phase = ring.advance()
+                    ptx.mbarrier.wait(self.stages.empty[stage], phase)
+                    full = first_of_pair(self.stages.full[stage])
+                    ptx.mbarrier.arrive_cluster(full, tx_count=A.stage_bytes + B.stage_bytes)
+                    self.fetch(self.a, self.shared_a[stage], (k, row), full)
+                    for panel in range(B.panels):
+                        at = (k, column) if B.major == "K" else (column + panel * B.panel_columns, k)
+                        shared = self.shared_b[stage, panel] if B.panels > 1 else self.shared_b[stage]
+                        self.fetch(self.b, shared, at, full)
+
+    @staticmethod
+    def fetch(tensor: TensorSpec, shared, at: tuple[Reg, Reg], full: Reg) -> None:
+        """Copy a box to this block, and count its bytes at a barrier of the pair."""
+        ptx.cp.async_.bulk.tensor_2d(dst=shared, src=tensor, coord=at, mbar=full, cta_group=2)
+
+    def multiply(self, t) -> None:
+        """Multiply stage after stage into one accumulator, and then into the other, as soon as it has been read."""
+        steps, columns = -(-self.a.shape[1] // BK), self.plan.block_n
+        a0, b0 = ptx.tcgen05.descriptor(self.shared_a), ptx.tcgen05.descriptor(self.shared_b)
+        stages, accumulators = self.stages.emptying(), self.sums.filling()
+        for _ in self.tiles():
+            accumulator, phase = accumulators.advance()
+            with ptx.if_(self.elected):
+                ptx.mbarrier.wait(self.sums.empty[accumulator], phase)
+                ptx.tcgen05.fence_after_thread_sync()
+                d = t[:, :columns].advance(columns, times=accumulator)
+                for step in ptx.range_(0, steps):
+                    stage, phase = stages.advance()
+                    ptx.mbarrier.wait(self.stages.full[stage], phase)
+                    ptx.tcgen05.fence_after_thread_sync()
+                    self.products(d, a0, b0, stage, adds=step > 0)
+                    ptx.tcgen05.commit(self.stages.empty[stage], cta_group=2, multicast_mask=BOTH)
+                ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=BOTH)
+
+    def products(self, d, a0: Reg, b0: Reg, stage: Reg, *, adds: Reg) -> None:
+        """Issue the products of one stage; the first of them overwrites `d` where `adds` is false."""
+        A, B = self.plan.a_tile, self.plan.b_tile
+        a = ptx.tcgen05.advance(a0, A.stage_bytes, times=stage)
+        b = ptx.tcgen05.advance(b0, B.stage_bytes, times=stage)
+        for k in range(0, BK, A.k_step):
+            ptx.tcgen05.mma.async_2sm(
+                d,
+                a,
+                b,
+                shape=(BM, self.plan.block_n),
+                dtype_d=f32,
+                dtype_a=bf16,
+                dtype_b=bf16,
+                trans_b=1 if B.major == "MN" else 0,
+                a_k_offset=A.offset(k=k),
+                b_k_offset=B.offset(k=k),
+                accumulate=True if k else adds,
+            )
+
+    def store(self, t) -> None:
+        """Round one accumulator after the other, and let TMA write each warp's 32 rows, 64 columns at a time."""
+        columns, pairs = self.plan.block_n, reg.array(b32, COLUMNS // 2)
+        accumulators = self.sums.emptying()
+        for tile in self.tiles():
+            row, column = self.corner(tile)
+            accumulator, phase = accumulators.advance()
+            ptx.mbarrier.wait(self.sums.full[accumulator], phase)
+            ptx.tcgen05.fence_after_thread_sync()
+            d = t[:, :columns].advance(columns, times=accumulator)
+            for first, sums in chunks(d, self.warp, COLUMNS):
+                if first + COLUMNS == columns:
+                    self.release(self.sums.empty[accumulator])
+                round_pairs(pairs, sums)
+                self.write(pairs, first // COLUMNS % BUFFERS, (column + first, row + self.warp * ROWS))
+        ptx.cp.async_.bulk.wait_group(0)
+
+    def release(self, empty: MbarrierRef) -> None:
+        """Tell the multiplying warp, which is in the first block, that this warp has loaded all of its sums."""
+        ptx.tcgen05.fence_before_thread_sync()
+        ptx.bar.warp.sync()
+        ptx.mbarrier.arrive_cluster(first_of_pair(empty), pred=self.elected)
+
+    def write(self, pairs, buffer: int, at: tuple[Reg, Reg]) -> None:
+        """Put 64 columns of a row of each thread into one of the warp's buffers, and let TMA write it out."""
+        lane, number = ptx.special.laneid(), self.warp * BUFFERS + buffer
+        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # what was in this buffer is on its way
+        ptx.bar.warp.sync()
+        for i in range(0, COLUMNS, VECTOR):
+            ptx.st(b32, self.shared_c.address(number, lane, i), pairs[i // 2 : (i + VECTOR) // 2], space="shared")
+        ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+        ptx.bar.warp.sync()
+        with ptx.if_(self.elected):
+            ptx.cp.async_.bulk.tensor_2d.store(dst=self.c, src=self.shared_c[number], coord=at)
+            ptx.cp.async_.bulk.commit_group()
+
+
+def first_of_pair(barrier: MbarrierRef) -> Reg:
+    """Return the address of a barrier in the first block: one instruction."""
+    return ptx.cluster.map_shared_u32(barrier, 0)
+
+
+@functools.cache
+def build_gemm(*, b_major: str = "MN", **sizes: int):
+    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=8)`."""
+    return Gemm(b_major=b_major, **sizes).kernel()
+
+
+gemm = build_gemm()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+    print(f"gemm_highperf_blackwell 600x520x328: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
