@@ -67,6 +67,7 @@ class Cut:
     """How a product is cut up among pairs of blocks."""
 
     warps: ClassVar[int] = MULTIPLIER + 1  # of a block
+    persistent: ClassVar[int] = 1  # blocks to a multiprocessor, at most; 0: all of the grid
     block_n: int = 256
     stages: int = 6
     band: int = 8  # tiles below each other that are taken before the next column
@@ -119,6 +120,7 @@ class Cut:
             grid=self.grid,
             cluster=PAIR,
             block=32 * self.warps,
+            persistent=self.persistent,
             arch="sm_100a",
         )
         def gemm(a, b, c) -> None:
@@ -137,7 +139,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """A product of as many pairs as fit, or of `blocks` blocks, if they are fewer."""
+    """A product of as many blocks as the device has room for, or of `blocks`, if they are fewer."""
 
     blocks: int | None = None
 

@@ -57,6 +57,7 @@ class Taking(Cut):
     """A product whose pairs take over what has not been launched."""
 
     warps: ClassVar[int] = ASKING + 1
+    persistent: ClassVar[int] = 0
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
         """Allocate what a block has in shared memory, and the responses."""
