@@ -118,7 +118,8 @@ class Case:
 
     `bytes` is the least that must cross the memory bus, read and written; `flops` counts a multiply-add as two.
     `goal_us` is the time of FACTS.md, None where it names none; `small` draws inputs small enough for the simulator,
-    where the tests compare kernel and reference too.
+    where the tests compare kernel and reference too. `capability` is that of the only GPUs that the kernel runs on,
+    (10, 0) for sm_100a: others leave the row out.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Case:
     flops: int
     goal_us: float | None = None
     small: Callable[[Generator], Inputs] | None = None
+    capability: tuple[int, int] | None = None
 
 
 def matmul_bytes(m: int, n: int, k: int, element: int, result: int) -> int:

@@ -24,6 +24,10 @@ class Device(Protocol):
 
     name: str  # as torch names its kind: "cuda"
 
+    def runs(self, capability: tuple[int, int], /) -> bool:
+        """Tell whether kernels for this compute capability alone run here."""
+        ...
+
     def cache_bytes(self) -> int:
         """Return the size of the cache that buffers must not stay in."""
         ...
@@ -48,6 +52,11 @@ class Cuda:
 
         cuda: Any = torch.cuda
         return cuda.get_device_properties(0)
+
+    def runs(self, capability: tuple[int, int], /) -> bool:
+        """Tell whether it is the device's."""
+        properties = self.properties()
+        return (properties.major, properties.minor) == capability
 
     def cache_bytes(self) -> int:
         """Return the size of the L2 cache."""

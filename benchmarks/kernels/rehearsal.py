@@ -26,6 +26,10 @@ class Rehearsal:
 
     name = "cpu"
 
+    def runs(self, _capability: tuple[int, int], /) -> bool:
+        """Return True: the simulator runs all."""
+        return True
+
     def cache_bytes(self) -> int:
         """Return 0: a rotation has two sets of inputs, which is the least."""
         return 0

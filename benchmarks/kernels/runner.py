@@ -73,6 +73,10 @@ def examine_all(
 def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
     """Check the kernel, then measure it within about so many seconds; a failure is part of the result."""
     blank = Result(case.name, case.bytes, case.flops, case.goal_us, tolerance=case.tolerance)
+    if case.capability and not device.runs(case.capability):
+        return replace(
+            blank, left_out=f"not measured: made for compute capability {'.'.join(map(str, case.capability))}"
+        )
     if seconds < 1:
         return replace(blank, left_out="not measured: no time was left")
     begun = time.monotonic()

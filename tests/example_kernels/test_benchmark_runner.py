@@ -27,6 +27,9 @@ class Processor:
     cache: int = 1 << 12
     captured: list[int] = field(default_factory=list)
 
+    def runs(self, capability: tuple[int, int], /) -> bool:
+        return capability == (9, 0)
+
     def cache_bytes(self) -> int:
         return self.cache
 
@@ -100,6 +103,15 @@ def test_rivals_may_leave_out_the_last_outputs():
     result = examine(replace(PRODUCT, kernel=both, reference=exact, rivals=rivals), Processor(), seconds=1.5)
     assert set(result.times) == {OURS, COPY, "tensor", "tuple"}
     assert result.absent == {"other": "its error is inf"}
+
+
+def test_cases_for_other_gpus_are_left_out_and_say_so():
+    device = Processor()
+    result = examine(replace(PRODUCT, capability=(10, 0)), device, seconds=2)
+    assert result.left_out == "not measured: made for compute capability 10.0"
+    assert not result.failure
+    assert not device.captured
+    assert not examine(replace(PRODUCT, capability=(9, 0)), device, seconds=1.5).left_out
 
 
 def test_cases_for_which_no_time_is_left_say_so():
