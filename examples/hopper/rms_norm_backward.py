@@ -26,13 +26,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
-from pyptx.types import PtxType, b32, f32, u32
+from pyptx.types import PtxType, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper import vectors
 from examples.hopper.rms_norm import rms_norm_for
-from examples.hopper.rows import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, Row, power_of_two
+from examples.rows.plans import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, power_of_two
+from examples.rows.ring import STAGES, Ring
+from examples.rows.row import Row
+from examples.rows.vectors import BYTES, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from pyptx.kernel import DifferentiableKernel
     from pyptx.reg import Reg
 
-STAGES = 2
 OWNED = 16  # columns of a thread: of each it holds x, dy, w and dw
 SMS = 132  # of an H100 or H200
 WARPS = 32  # of a block that adds shares
@@ -57,43 +58,8 @@ def plan_for(columns: int, dtype: PtxType) -> Plan:
 
 def workers(plan: Plan) -> int:
     """Return how many rows an H100 works on at a time: what fits shared memory, and 512 threads of 128 registers."""
-    ring = STAGES * 2 * plan.slice * vectors.BYTES
+    ring = STAGES * 2 * plan.slice * BYTES
     return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
-
-
-class Ring:
-    """The rows of X and DY in shared memory, and the thread that fetches them."""
-
-    def __init__(self, row: Row, count: int, stride: int, X, DY) -> None:
-        """Fetch the block's first rows: of `count`, every `stride`-th is its own."""
-        self.row, self.count, self.stride = row, count, stride
-        self.size = row.plan.slice * vectors.BYTES
-        self.full = smem.mbarrier(STAGES)
-        self._start = reg.from_(smem.alloc(b32, STAGES * 2 * self.size // 4), u32) + row.lane * vectors.BYTES
-        self._next = reg.from_(row.number, u32)
-        self._pointers = [row.pointer(X), row.pointer(DY)]
-        with ptx.if_(row.tid == 0):
-            for barrier in self.full:
-                ptx.mbarrier.init(barrier, 1)
-            ptx.fence.proxy_async_shared_cta()
-        ptx.bar.sync(0)
-        for stage in range(STAGES):
-            self.fetch(stage)
-
-    def start(self, stage):
-        """Return where this thread's part of X lies in a stage; that of DY is `size` behind."""
-        return self._start + stage * (2 * self.size)
-
-    def fetch(self, stage) -> None:
-        """Have thread 0, whose part begins with the block's, start the copies of the next row, if there is one."""
-        with ptx.if_((self.row.tid == 0) & (self._next < self.count)):
-            size = self.row.limit * vectors.BYTES
-            ptx.mbarrier.arrive_expect_tx(self.full[stage], size * 2)
-            for index, pointer in enumerate(self._pointers):
-                there = ptx.addr(self.start(stage) + index * self.size)
-                ptx.cp.async_.bulk.load(there, pointer, size, mbar=self.full[stage])
-                ptx.inst.add.s64(pointer, pointer, self.stride * self.row.plan.columns * self.row.plan.dtype.bytes)
-            self._next += self.stride
 
 
 def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
@@ -110,7 +76,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
     for _ in ptx.range_(row.number, count, stride):
         stage, phase = turn.advance()
         ptx.mbarrier.wait(ring.full[stage], phase)
-        x, dy = (held(plan, places, ring.start(stage) + index * ring.size) for index in range(2))
+        x, dy = (row.read(start) for start in ring.starts(stage))
         squares, products = reg.scalar(f32, init=0.0), reg.scalar(f32, init=0.0)
         for a, g, weight in each(x, dy, weights):
             ptx.inst.fma.rn.f32(squares, a, a, squares)
@@ -139,11 +105,6 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
     ptx.ret()
 
 
-def held(plan: Plan, places, start):
-    """Load this thread's part of a row from shared memory; what lies beyond the row is 0."""
-    return [vectors.load(plan.dtype, place.behind(start), place.inside, space="shared") for place in places]
-
-
 def each(*parts: Sequence[Sequence[Reg]]) -> Iterator[tuple[Reg, ...]]:
     """Walk over the elements of several parts of a row."""
     for group in zip(*parts, strict=True):
@@ -155,9 +116,9 @@ def hand_in(row: Row, places, sums, Shares) -> None:
     plan = row.plan
     wider = f32.bytes // plan.dtype.bytes
     (pointer,) = ptx.global_ptrs(Shares)
-    pointer += row.number * (plan.columns * f32.bytes) + row.lane * (vectors.BYTES * wider)
+    pointer += row.number * (plan.columns * f32.bytes) + row.lane * (BYTES * wider)
     if plan.cluster > 1:
-        pointer += row.rank * (plan.slice * vectors.BYTES * wider)
+        pointer += row.rank * (plan.slice * BYTES * wider)
     for place, values in zip(places, sums, strict=True):
         for first in range(0, plan.per_vector, 4):
             address = ptx.addr(pointer, place.offset * wider + first * f32.bytes)
@@ -171,11 +132,11 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
     N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are worked on at a time, by a block or cluster each.
     """
     chosen = plan or plan_for(N, dtype)
-    row, vector = Tile("B", N, dtype, align=vectors.BYTES), Tile(N, dtype, align=vectors.BYTES)
+    row, vector = Tile("B", N, dtype, align=BYTES), Tile(N, dtype, align=BYTES)
 
     @kernel(
         in_specs=(row, vector, row),
-        out_specs=(row, Tile("P", N, f32, align=vectors.BYTES)),
+        out_specs=(row, Tile("P", N, f32, align=BYTES)),
         grid=lambda P: P * chosen.cluster,
         block=chosen.lanes,
         cluster=chosen.cluster,
@@ -191,6 +152,7 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
 def add_up(dtype: PtxType, Shares, Y) -> None:
     """Emit the kernel that sums columns, for one type of the sums."""
     rows, columns = Shares.shape
+    four = Vector(f32)
     shares, y = ptx.global_ptrs(Shares, Y)
     tid = reg.from_(ptx.special.tid.x(), u32)
     warp, lane = tid >> 5, tid & 31
@@ -201,13 +163,13 @@ def add_up(dtype: PtxType, Shares, Y) -> None:
     parts = smem.alloc(f32, (WARPS, WIDTH))
     with ptx.if_(inside):
         for index in ptx.range_(warp, rows, WARPS):
-            add(sums, vectors.load(f32, ptx.addr(shares + index * (columns * 4) + column * 4), nc=True))
-    vectors.store(f32, parts.address(warp, lane * 4), sums, space="shared")
+            add(sums, four.load(ptx.addr(shares + index * (columns * 4) + column * 4), nc=True))
+    four.store(parts.address(warp, lane * 4), sums, space="shared")
     ptx.bar.sync(0)
     with ptx.if_((warp == 0) & inside):
         for index in range(1, WARPS):
-            add(sums, vectors.load(f32, parts.address(index, lane * 4), space="shared"))
-        vectors.store(dtype, ptx.addr(y + column * dtype.bytes), sums)
+            add(sums, four.load(parts.address(index, lane * 4), space="shared"))
+        Vector(dtype).store(ptx.addr(y + column * dtype.bytes), sums)
     ptx.ret()
 
 
@@ -225,8 +187,8 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
     """
 
     @kernel(
-        in_specs=(Tile("P", "N", f32, align=vectors.BYTES),),
-        out_specs=(Tile("N", dtype, align=vectors.BYTES),),
+        in_specs=(Tile("P", "N", f32, align=BYTES),),
+        out_specs=(Tile("N", dtype, align=BYTES),),
         grid=lambda N: -(-N // WIDTH),
         block=WARPS * 32,
         arch="sm_90a",

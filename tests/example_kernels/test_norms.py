@@ -5,44 +5,25 @@ A share of the matrix of kernels, paths, types and schedules runs by default, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from examples.hopper import layer_norm, rms_norm, rms_norm_backward, softmax, swiglu
-from examples.hopper.rows import HELD, MOST, Plan
+from examples.rows.plans import HELD, MOST, Plan
 from tools.shares import FULL, full
 
 from pyptx.types import PtxType, bf16, f32
 from pyptx_dsl.errors import AlignmentError
 
+from .norms import DTYPES, F32_ERROR, SCHEDULES, check, normal, norms_of, opcodes
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-DTYPES = {f32: np.dtype(np.float32), bf16: np.dtype(ml_dtypes.bfloat16)}
-# A sum over up to 64 elements of a thread and then over a tree of lanes errs by less than (64 + 15) / 2 units of 2**-24
-# at random, mostly by a few; `rsqrt` and `ex2` by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
-F32_ERROR, BF16_ERROR = 1e-6, 2**-8
-
-
-@dataclass(frozen=True)
-class Norm:
-    """A kernel: the function that makes it for a plan, its reference, and how many vectors it takes."""
-
-    make: Callable[..., Any]
-    reference: Callable[..., Any]
-    vectors: int
-
-
-NORMS = {
-    "rms_norm": Norm(rms_norm.rms_norm_for, rms_norm.reference, 1),
-    "layer_norm": Norm(layer_norm.layer_norm_for, layer_norm.reference, 2),
-    "softmax": Norm(softmax.softmax_for, softmax.reference, 0),
-}
+NORMS = norms_of("hopper")
 
 # Small rows on every path; none is a multiple of what a block or cluster takes, and some rows end early.
 PATHS = {
@@ -53,8 +34,9 @@ PATHS = {
     "two blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=2), 3),
     "eight blocks of a warp": lambda dtype: (Plan(1064, dtype, lanes=32, cluster=8), 2),
     "shared memory of four blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=4, shared=True), 3),
+    "blocks that stay": lambda dtype: (Plan(1064, dtype, lanes=64, workers=2), 7),
+    "warps that stay": lambda dtype: (Plan(520, dtype, lanes=32, workers=3), 7),
 }
-SCHEDULES: tuple[dict[str, Any], ...] = ({"seed": 0}, {"late": True}, {"seed": 1}, {"seed": 2})
 MATRIX = [
     (name, path, dtype, schedule)
     for name in NORMS
@@ -73,20 +55,6 @@ def matrix_share() -> Iterator[Any]:
             yield pytest.param(name, path, dtype, SCHEDULES[schedule], number, id=f"{name}-{path}-{dtype}-{schedule}")
 
 
-def normal(seed: int, dtype: PtxType, *shapes: tuple[int, ...]) -> list[Any]:
-    """Draw arrays from N(1/2, 1), so that means are not zero."""
-    rng = np.random.default_rng(seed)
-    return [(rng.standard_normal(shape) + 0.5).astype(DTYPES[dtype]) for shape in shapes]
-
-
-def check(result: Any, expected: Any, dtype: PtxType) -> None:
-    """Compare element by element: relatively what rounding to bf16 may cost, and else of the largest magnitude."""
-    relative = BF16_ERROR if dtype == bf16 else 0.0
-    np.testing.assert_allclose(
-        np.asarray(result, np.float64), expected, rtol=relative, atol=F32_ERROR * np.abs(expected).max()
-    )
-
-
 @pytest.mark.parametrize(("name", "path", "dtype", "schedule", "seed"), list(matrix_share()))
 def test_a_kernel_equals_float64_without_a_finding(
     name: str, path: str, dtype: PtxType, schedule: dict[str, Any], seed: int
@@ -98,19 +66,12 @@ def test_a_kernel_equals_float64_without_a_finding(
     check(result.outputs[0], norm.reference(*arrays), dtype)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "norm"),
-    [
-        (rms_norm.rms_norm, NORMS["rms_norm"]),
-        (layer_norm.layer_norm, NORMS["layer_norm"]),
-        (softmax.softmax, NORMS["softmax"]),
-    ],
-    ids=list(NORMS),
-)
-def test_the_kernel_for_any_length_takes_short_odd_and_long_rows(kernel: Any, norm: Norm) -> None:
+@pytest.mark.parametrize("name", NORMS)
+def test_the_kernel_for_any_length_takes_short_odd_and_long_rows(name: str) -> None:
+    norm = NORMS[name]
     for columns in full((4, 516, 8196), default=(516, 8196)):
         arrays = normal(columns, f32, (2, columns), *[(columns,)] * norm.vectors)
-        check(kernel(*arrays), norm.reference(*arrays), f32)
+        check(norm.kernel(*arrays), norm.reference(*arrays), f32)
 
 
 def test_a_kernel_may_write_over_its_input() -> None:
@@ -177,9 +138,9 @@ def test_swiglu_equals_float64_without_a_finding(dtype: PtxType, shape: tuple[in
 
 
 def test_swiglu_bears_large_numbers() -> None:
-    gate = np.array([[-3e38, -1e4, -100, -20, 0, 20, 1e4, 3e38]], np.float32)
+    gate = np.array([[-3e38, -1e4, -88, -20, 0, 20, 1e4, 3e38]], np.float32)
     expected = np.array([[0, 0, 0, -20 / (1 + np.exp(20.0)), 0, 20 / (1 + np.exp(-20.0)), 1e4, 3e38]])
-    np.testing.assert_allclose(swiglu.swiglu(gate, np.ones_like(gate)), expected, rtol=F32_ERROR, atol=1e-37)
+    np.testing.assert_allclose(swiglu.swiglu(gate, np.ones_like(gate)), expected, rtol=F32_ERROR, atol=1e-36)
 
 
 def test_swiglu_refuses_what_is_no_whole_vector() -> None:
@@ -285,6 +246,9 @@ def test_rows_that_have_no_plan_are_refused() -> None:
         Plan(36, lanes=32, cluster=8)
     with pytest.raises(ValueError, match="do not fit the registers of 8 blocks"):
         rms_norm_backward.plan_for(65540, f32)
+    for sizes in ({"lanes": 16, "rows": 2}, {"cluster": 2}, {"shared": True}):
+        with pytest.raises(ValueError, match="blocks that stay hold one row in registers"):
+            Plan(1064, workers=4, **sizes)
 
 
 def test_the_text_does_not_grow_with_the_row() -> None:
@@ -306,6 +270,21 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
             sass = [line for line in kernel.sass(B=64).splitlines() if "LDG" in line or "STG" in line]
             assert sass
             assert all(".128" in line for line in sass)
+
+
+@pytest.mark.ptxas
+def test_softmax_takes_one_exponential_an_element_and_nothing_is_scaled_around_one() -> None:
+    count = opcodes(softmax.softmax.sass(B=64, N=8192))
+    assert 64 <= count["MUFU.EX2"] <= 64 + 3  # of 64 elements to a thread, and of the maxima's differences
+    assert "FSETP" not in count
+    assert "FSETP" not in opcodes(swiglu.swiglu.sass(M=64, F=8192))
+
+
+@pytest.mark.ptxas
+def test_five_blocks_of_layer_norm_fit_an_sm() -> None:
+    resources = layer_norm.layer_norm.resources(B=64, N=8192)
+    assert resources.registers <= 96
+    assert resources.spill_loads == resources.spill_stores == 0
 
 
 @pytest.mark.ptxas

@@ -1,0 +1,92 @@
+"""Arithmetic on `number`s: registers of f32, or of pairs of it (f32x2), of which Blackwell computes two at a time.
+
+The operators `+ - *` of registers do the same for both. Here is the rest, so that a kernel is written once: what takes
+an instruction for each half, and how a pair is made of halves and taken apart. Both cost a `mov.b64`, of which nothing
+is left in machine code, where a pair is two neighbouring registers.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from pyptx import ptx, reg
+from pyptx.types import PtxType, b64, f32, f32x2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyptx.reg import Reg
+
+
+def twice(value: float, dtype: PtxType) -> int:
+    """Return the bits of two neighbours of `dtype`, f32 or bf16, that hold a number, which that type has."""
+    half = struct.pack("<f", value)[f32.bytes - dtype.bytes :]
+    return int.from_bytes(half * 2, "little")
+
+
+def constant(number: PtxType, value: float) -> Reg | float:
+    """Return what an operator takes for a constant: an f32 literal, or a register with two of them."""
+    return value if number == f32 else reg.scalar(number, init=twice(value, f32))
+
+
+def zero(number: PtxType) -> Reg:
+    """Return a register with nothing in it, to be added to."""
+    return reg.scalar(number, init=0.0 if number == f32 else 0)
+
+
+def spread(value: Reg, number: PtxType) -> Reg:
+    """Return an f32 register as a number: itself, or a pair of it and itself."""
+    return value if number == f32 else joined([value, value])
+
+
+def joined(halves: Sequence[Reg]) -> Reg:
+    """Return one or two f32 registers as a number."""
+    if len(halves) == 1:
+        return halves[0]
+    pair = reg.scalar(f32x2)
+    ptx.mov(b64, pair, list(halves))
+    return pair
+
+
+def halves(number: Reg) -> list[Reg]:
+    """Return the f32 registers of a number: itself, or copies of its two halves."""
+    if number.dtype == f32:
+        return [number]
+    parts = [reg.scalar(f32), reg.scalar(f32)]
+    ptx.mov(b64, parts, number)
+    return parts
+
+
+def total_of(number: Reg) -> Reg:
+    """Return the sum of the halves, in f32."""
+    first, *others = halves(number)
+    for other in others:
+        ptx.inst.add.f32(first, first, other)
+    return first
+
+
+def by_halves(instruction: Callable[[Reg, Reg], object], number: Reg) -> Reg:
+    """Return what an instruction of f32, `d, a`, makes of each half of a number, which may be overwritten."""
+    parts = halves(number)
+    for part in parts:
+        instruction(part, part)
+    return joined(parts)
+
+
+def fma(d: Reg, a: Reg, b: Reg, c: Reg, pred: Reg | None = None) -> None:
+    """Emit `fma.rn`: `d = a * b + c`, rounded once."""
+    getattr(ptx.inst.fma.rn, d.dtype.name)(d, a, b, c, pred=pred)
+
+
+def add(d: Reg, a: Reg, b: Reg) -> None:
+    """Emit the sum: `add.f32`, or `add.rn.f32x2`, which has no other spelling."""
+    if d.dtype == f32:
+        ptx.inst.add.f32(d, a, b)
+    else:
+        ptx.inst.add.rn.f32x2(d, a, b)
+
+
+def raise_to(peak: Reg, number: Reg) -> None:
+    """Replace an f32 by the largest of itself and the halves of a number: one instruction, on Blackwell of three."""
+    ptx.inst.max.f32(peak, peak, *halves(number))
