@@ -1,0 +1,25 @@
+"""Norms, softmax and SwiGLU with accesses of 32 bytes, for sm_100a: on other GPUs these rows are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.kernels.cases import norms
+
+RMS, LAYER, SOFTMAX, SWIGLU, SWIGLU_BF16 = (
+    replace(subject, folder="blackwell", capability=(10, 0))
+    for subject in (norms.RMS, norms.LAYER, norms.SOFTMAX, norms.SWIGLU, norms.SWIGLU_BF16)
+)
+
+# Larger than Hopper's: a B200 has 126 MB of L2, and moves 8 TB/s. Then short rows, and rows of a cluster.
+CASES = (
+    RMS.case(32768, 8192),
+    LAYER.case(32768, 8192),
+    SOFTMAX.case(32768, 8192),
+    SWIGLU.case(16384, 8192),
+    RMS.case(65536, 8192, "bfloat16"),
+    SOFTMAX.case(65536, 8192, "bfloat16"),
+    SWIGLU_BF16.case(32768, 8192, "bfloat16"),
+    RMS.case(262144, 512, "bfloat16"),
+    SOFTMAX.case(4096, 65536),
+)
