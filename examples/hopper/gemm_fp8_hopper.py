@@ -29,7 +29,8 @@ from pyptx.types import PtxType, e4m3, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Gemm, Reader, Shared, divide, meet, multiply
+from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
+from examples.hopper.gemm_parts import ROWS, divide, multiply
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -55,9 +56,8 @@ class Fp8Gemm(Gemm):
             """Multiply, each block tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
+                self,
                 lambda: shared.begin(a, b, c),
-                meet,
-                deals=self.block_m > ROWS,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume_scaled(c, (scale_a, scale_b), shared, group, steps),
             )

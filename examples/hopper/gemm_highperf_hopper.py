@@ -14,7 +14,7 @@ To the producer and the consumers of `gemm_warp_specialised.py` come
 A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
 multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
 
-`gemm_fp8_hopper.py` and `grouped_gemm.py` take parts of this kernel, and differ where they say so.
+`gemm_parts.py` has what `gemm_fp8_hopper.py` and `grouped_gemm.py` share with this kernel.
 
     python examples/hopper/gemm_highperf_hopper.py
 """
@@ -26,71 +26,26 @@ import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import PtxType, b32, bf16, bf16x2, f32, u32
+from pyptx.types import PtxType, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.hopper.gemm_parts import ROWS, Cut, Stages, divide, multiply, prefetch, stage_panel
 from examples.tile_order import place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
-
-ROWS = 64  # of C to a warpgroup: the M of a product
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """How a product is cut up among blocks that produce and consume.
-
-    A block runs on each multiprocessor, or there are `blocks`, if they are fewer.
-    """
-
-    widest: ClassVar[int] = 256  # columns that one product can have
-    block_m: int = 128
-    block_n: int = 256
-    stages: int = 4
-    blocks: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what there are no registers for, columns that cannot be stored or shared, and what would never end."""
-        if self.block_m not in {64, 128}:
-            raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
-        if self.block_n not in range(self.unit, self.widest + 1, self.unit):
-            raise ValueError(f"block_n={self.block_n}: multiples of {self.unit} up to {self.widest}")
-        if self.stages < 2:
-            raise ValueError(f"stages={self.stages}: two or more, for one is read while the next is filled")
-
-    @property
-    def unit(self) -> int:
-        """What the columns of a tile are multiples of: a panel of B, and a store."""
-        return 64
-
-    @property
-    def threads(self) -> int:
-        """One warpgroup produces, the others consume."""
-        return 128 * (1 + self.block_m // ROWS)
-
-    @property
-    def launch(self) -> dict[str, Any]:
-        """What `kernel` has to know; `setmaxnreg` needs both directives."""
-        directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
-        return {"block": self.threads, "arch": "sm_90a", "raw_directives": directives, "persistent": 1}
-
-    def at_most(self, blocks: int) -> int:
-        """Return how many of so many blocks are launched on a device that has room for all of them."""
-        return blocks if self.blocks is None else min(blocks, self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +155,12 @@ class Gemm(Cut):
         C, warp, lane = self.c_tile, (ptx.special.tid.x() >> 5) - 4, ptx.special.laneid()
         buffers = C.stages * 16 // self.block_m
         row += (warp & 3) * 16
-        y, x = lane & 15, (lane >> 4) * 8  # the eight columns that a lane gives to stmatrix
-        elected, packed = ptx.elect_sync(), reg.array(b32, 4)
+        elected = ptx.elect_sync()
         for panel in range(self.block_n // 64):
             buffer = warp * buffers + panel % buffers
             ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # what was in this buffer is on its way
             ptx.bar.warp.sync()
-            for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns: 8 registers
-                for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
-                    ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
-                ptx.stmatrix(smem=staged.address(buffer, y, x + block * 2 % 64), regs=packed)
+            stage_panel(acc, panel, staged, buffer, lane)
             ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
             ptx.bar.warp.sync()
             with ptx.if_(elected):
@@ -231,9 +182,8 @@ class Gemm(Cut):
             """Multiply, each block tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
+                self,
                 lambda: shared.begin(a, b, c),
-                meet,
-                deals=self.block_m > ROWS,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
@@ -241,91 +191,6 @@ class Gemm(Cut):
             ptx.ret()
 
         return gemm
-
-
-def meet() -> None:
-    """Wait for the other blocks of the cluster, whose barriers are initialised then: two instructions.
-
-    The fence behind the initialisation has told all that there is to tell, so that the arrival need not (`relaxed`):
-    no thread waits for its memory operations.
-    """
-    ptx.cluster.arrive(sem="relaxed")
-    ptx.cluster.wait()
-
-
-def divide(
-    begin: Callable[[], None],
-    gather: Callable[[], None],
-    *,
-    deals: bool,
-    produce: Callable[[], None],
-    consume: Callable[[Reg], None],
-) -> None:
-    """Divide the work: one thread begins, all gather, then it produces, and all warpgroups but its own consume.
-
-    A consumer is told its number, from 0. If it `deals`, the producer's registers go to the consumers: two need them,
-    one begins with all that a thread can have. Beside what the four emit, these are 12 instructions, or 14 if it deals.
-    """
-    tid = reg.from_(ptx.special.tid.x(), u32)
-    leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
-    with ptx.if_(leader):
-        begin()
-    gather()
-    with ptx.if_(warpgroup == 0):
-        if deals:
-            ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-        with ptx.if_(leader):
-            produce()
-    with ptx.else_():
-        if deals:
-            ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-        consume(warpgroup - 1)
-
-
-def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile], *, adds: Reg | bool) -> None:
-    """Start the products of one stage, a group; the first of them overwrites `acc` where `adds` is false.
-
-    The descriptors `a` and `b` name the stage, `tiles` says how it lies. Emits a fence, four products, each but the
-    first behind six instructions that move the descriptors on, and a commit.
-    """
-    A, B = tiles
-    ptx.wgmma.fence()
-    for k in range(0, A.k, A.k_step):
-        ptx.wgmma.mma_async(
-            shape=(ROWS, B.mn, A.k_step),
-            dtype_d=f32,
-            dtype_a=A.dtype,
-            dtype_b=B.dtype,
-            d=acc,
-            a=a,
-            b=b,
-            a_k_offset=A.offset(k=k),
-            b_k_offset=B.offset(k=k),
-            scale_d=True if k else adds,
-            trans_b=1 if B.major == "MN" else None,  # what is K-major cannot be turned if it is of bytes
-        )
-    ptx.wgmma.commit_group()
-
-
-def prefetch(*tensors: TensorSpec) -> None:
-    """Let TMA fetch the maps of tensors, so that the first copies find them: an instruction each, for one thread."""
-    for tensor in tensors:
-        ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
-
-
-class Stages:
-    """The barriers of stages: one is `full` by the bytes that come, `empty` by an arrival of each warp that reads."""
-
-    def __init__(self, count: int, readers: int) -> None:
-        """Allocate; `readers` warps arrive at `empty`."""
-        self.full, self.empty, self.readers = smem.mbarrier(count), smem.mbarrier(count), readers
-
-    def init(self) -> None:
-        """Emit the initialisation, two instructions a stage, for one thread. A fence has to follow."""
-        for full, empty in zip(self.full, self.empty, strict=True):
-            ptx.mbarrier.init(full, 1)
-            ptx.mbarrier.init(empty, self.readers)
 
 
 class Shared:

@@ -6,10 +6,10 @@ G x K x N, and `ends` says where each group ends: group g has the rows from `end
 only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its block. Nothing is padded
 or planned beforehand.
 
-The pipeline and the order of a group's tiles are those of `gemm_highperf_hopper.py`, without clusters. Stores are
-different: the last tile of a group reaches into the rows of the next, which are another block's to write. So each warp
-stages 16 rows in shared memory, 128 columns at a time, and each lane copies one of them out by `cp.async.bulk`, as far
-as the columns go, if the row belongs to the group.
+All but that is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, clusters (which pay where groups
+have many rows), and stores by TMA through two buffers of each warp, one of which is written out while the other is
+filled. But the last tile of a group reaches into the rows of the next, which are another block's to write: there the
+lanes of a warp copy the rows that belong to the group, 16 bytes each at a time.
 
 N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
 
@@ -20,81 +20,61 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
-from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, prefetch
+from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
+from examples.hopper.gemm_parts import ROWS, divide, multiply, stage_panel
 from examples.tile_order import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-BK = 64  # of K to a stage: a row of the 128B swizzle
-PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
+CHUNK = 8  # of bf16 in 16 bytes: what a lane copies at a time; 64 columns of 4 rows are one for each lane
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedGemm(Cut):
+class GroupedGemm(Gemm):
     """How the products are cut up. The defaults are for groups of hundreds of rows."""
 
+    cluster: int = 1
     band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
-
-    def __post_init__(self) -> None:
-        """Refuse also bands without a row."""
-        Cut.__post_init__(self)
-        if self.band < 1:
-            raise ValueError(f"band={self.band}: one row or more")
-
-    @property
-    def staged(self) -> int:
-        """How many columns of a tile a warp stages at a time: half of the widest leaves room for one stage more."""
-        return 64 if self.block_n % 128 else 128
-
-    @property
-    def x_tile(self) -> SharedTile:
-        """What a block holds of X."""
-        return SharedTile(bf16, (self.block_m, BK), stages=self.stages)
-
-    @property
-    def w_tile(self) -> SharedTile:
-        """What a block holds of W."""
-        return SharedTile(bf16, (BK, self.block_n), major="MN", stages=self.stages)
+    b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
         """Return the number of blocks: one for each tile that there can be, where the device has room for as many."""
-        return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
+        tiles = (T // (self.block_m * self.cluster) + G) * -(-N // self.block_n)
+        return self.at_most(tiles * self.cluster) // self.cluster * self.cluster
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, ends, w) -> Iterator[tuple[Reg, Reg, Reg, Reg]]:
         """Yield group, first row, end of the group's rows, and first column of every tile of this block."""
         (G, _, N), (pe,) = w.shape, ptx.global_ptrs(ends)
-        columns = -(-N // self.block_n)
-        blocks = reg.from_(ptx.special.nctaid.x(), u32)
-        tile, group = reg.from_(ptx.special.ctaid.x(), u32), reg.scalar(u32, init=0)
+        columns, tall = -(-N // self.block_n), self.block_m * self.cluster
+        clusters, rank = reg.from_(ptx.special.nclusterid.x(), u32), ptx.special.cluster_ctarank()
+        tile, group = reg.from_(ptx.special.clusterid.x(), u32), reg.scalar(u32, init=0)
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (self.block_m - 1)) >> (self.block_m.bit_length() - 1)  # of tiles, rounded up
+            rows = (end - begin + (tall - 1)) // tall  # of tiles, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)
-                yield group, begin + row * self.block_m, end, column * self.block_n
-                tile += blocks
+                yield group, begin + (row * self.cluster + rank) * self.block_m, end, column * self.block_n
+                tile += clusters
             with ptx.else_():
                 tile -= tiles
                 group += 1
@@ -103,103 +83,106 @@ class GroupedGemm(Cut):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def produce(self, x, w, ends, shared: Shared) -> None:
-        """Fill one stage after the other, each as soon as the consumers have read what was in it."""
-        X, W = self.x_tile, self.w_tile
+        """Fill one stage after the other, each as soon as the consumers of all blocks have read what was in it."""
+        X, W, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
+        everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for group, row, _, column in self.tiles(ends, w):
-            for k in ptx.range_(0, x.shape[1], BK):
+            share = column + rank * part.mn
+            for k in ptx.range_(0, x.shape[1], X.k):
                 stage, phase = ring.advance()
                 ptx.mbarrier.wait(shared.stages.empty[stage], phase)
                 full = shared.stages.full[stage]
                 ptx.mbarrier.arrive_expect_tx(full, X.stage_bytes + W.stage_bytes)
-                ptx.cp.async_.bulk.tensor_2d(dst=shared.x[stage], src=x, coord=(k, row), mbar=full)
-                for panel in range(W.panels):
-                    at = (column + panel * W.panel_columns, k, group)
-                    ptx.cp.async_.bulk.tensor_3d(dst=shared.w[stage, panel], src=w, coord=at, mbar=full)
+                ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=x, coord=(k, row), mbar=full)
+                target = start + stage * W.stage_bytes
+                for panel in range(part.panels):
+                    ptx.cp.async_.bulk.tensor_3d(
+                        dst=ptx.addr(target, panel * part.panel_bytes),
+                        src=w,
+                        coord=(share + panel * part.panel_columns, k, group),
+                        mbar=full,
+                        multicast_mask=everyone,
+                    )
 
     def consume(self, w, ends, y, shared: Shared, warpgroup: Reg, steps: int) -> None:
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
-        X, W = self.x_tile, self.w_tile
-        rows = X.offset(mn=ROWS) if self.block_m > ROWS else 0
-        x0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.x), rows, times=warpgroup)
-        w0 = ptx.wgmma.descriptor(shared.w)
-        acc = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32)
-        ring, read, elected = ptx.pipeline(self.stages), ptx.pipeline(self.stages), ptx.elect_sync()
+        acc, tiles = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32), (self.a_tile, self.b_tile())
+        reader = Reader(self, shared, warpgroup)
         for _, row, end, column in self.tiles(ends, w):
             for step in ptx.range_(0, steps):
-                stage, phase = ring.advance()
-                ptx.mbarrier.wait(shared.stages.full[stage], phase)
-                a = ptx.wgmma.advance(x0, X.stage_bytes, times=stage)
-                b = ptx.wgmma.advance(w0, W.stage_bytes, times=stage)
-                multiply(acc, a, b, (X, W), adds=~(step == 0))
+                a, b = reader.wait()
+                multiply(acc, a, b, tiles, adds=~(step == 0))
                 ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
                 with ptx.if_(step > 0):
-                    ptx.mbarrier.arrive(shared.stages.empty[read.advance()[0]], pred=elected)
+                    reader.release()
             ptx.wgmma.wait_group(0)
-            ptx.mbarrier.arrive(shared.stages.empty[read.advance()[0]], pred=elected)
-            self.store(acc, y, shared.y, (row + warpgroup * ROWS, end, column))
+            reader.release()
+            self.store_group(acc, y, shared.c, (row + warpgroup * ROWS, end, column))
         ptx.cp.async_.bulk.wait_group(0)
 
-    def store(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
-        """Round the accumulator, and copy those of each warp's 16 rows that belong to the group, columns by columns."""
-        (row, end, column), N = at, y.shape[1]
-        (py,) = ptx.global_ptrs(y)
-        warp, lane = (ptx.special.tid.x() >> 5) - 4, reg.from_(ptx.special.laneid(), u32)
-        own, packed = row + (warp & 3) * 16 + lane, reg.array(b32, 4)
-        for first in range(0, self.block_n, self.staged):
-            ptx.cp.async_.bulk.wait_group(0, read=True)  # what was staged before is on its way
+    def store_group(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
+        """Round the accumulator, and write those of each warp's 16 rows that belong to the group, 64 columns at a time.
+
+        Rows that all belong to it TMA writes. Whoever does it, a group of copies stands for each panel, so that
+        counting groups tells which buffer is free.
+        """
+        (row, end, column), warp = at, (ptx.special.tid.x() >> 5) - 4
+        lane, buffers = reg.from_(ptx.special.laneid(), u32), self.c_tile.stages * 16 // self.block_m
+        row += (warp & 3) * 16
+        whole, elected = row + 16 <= end, ptx.elect_sync()
+        for panel in range(self.block_n // 64):
+            buffer, left = warp * buffers + panel % buffers, column + panel * 64
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # what was in this buffer is on its way
             ptx.bar.warp.sync()
-            for x in range(0, self.staged, 16):  # 16 columns: 8 registers
-                block = (first + x) // 2
-                for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
-                    ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
-                ptx.stmatrix(smem=staged.address(warp, lane & 15, (lane >> 4) * 8 + x), regs=packed)
-            ptx.fence.proxy_async_shared_cta()  # the copies see what was stored
+            stage_panel(acc, panel, staged, buffer, lane)
+            ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
             ptx.bar.warp.sync()
-            left = column + first
-            with ptx.if_((lane < 16) & (own < end) & (left < N)):
-                width = ptx.min(u32, reg.scalar(u32), N - left, self.staged)
-                ptx.cp.async_.bulk.store(ptx.addr(py + (own * N + left) * 2), staged[warp, lane], width * 2)
-                ptx.cp.async_.bulk.commit_group()
+            with ptx.if_(whole & elected):
+                ptx.cp.async_.bulk.tensor_2d.store(dst=y, src=staged[buffer], coord=(left, row))
+            ptx.cp.async_.bulk.commit_group()
+            with ptx.if_(~whole):
+                copy_rows(y, staged, buffer, (row, end, left), lane)
 
     def kernel(self):
         """Put the parts together."""
 
         @kernel(
-            in_specs=(self.x_tile.tma_tile("T", "K"), self.w_tile.tma_tile("G", "K", "N"), Tile("G", s32)),
-            out_specs=(Tile("T", "N", bf16, align=16),),
+            in_specs=(
+                self.a_tile.tma_tile("T", "K"),
+                self.b_tile(self.cluster).tma_tile("G", "K", "N"),
+                Tile("G", s32),
+            ),
+            out_specs=(self.c_tile.tma_tile("T", "N"),),
             grid=self.grid,
+            cluster=self.cluster,
             **self.launch,
         )
         def grouped_gemm(x, w, ends, y) -> None:
             """Multiply, each block tile after tile of whichever group."""
-            shared, steps = Shared(self), -(-x.shape[1] // BK)
+            shared, steps = Shared(self), -(-x.shape[1] // self.block_k)
             divide(
-                lambda: shared.begin(x, w),
-                ptx.bar.sync,
-                deals=self.block_m > ROWS,
+                self,
+                lambda: shared.begin(x, w, y),
                 produce=lambda: self.produce(x, w, ends, shared),
                 consume=lambda warpgroup: self.consume(w, ends, y, shared, warpgroup, steps),
             )
+            ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()
 
         return grouped_gemm
 
 
-class Shared:
-    """What lies in a block's shared memory."""
-
-    def __init__(self, plan: GroupedGemm) -> None:
-        """Allocate the tiles, the barriers of their stages, and 16 rows of Y for each warp."""
-        self.x, self.w = smem.tile(plan.x_tile), smem.tile(plan.w_tile)
-        self.y = smem.alloc(bf16, (plan.block_m // 16, 16, plan.staged + PAD))
-        self.stages = Stages(plan.stages, plan.block_m // 16)
-
-    def begin(self, *tensors: TensorSpec) -> None:
-        """Fetch the tensors' maps, initialise the barriers, and emit the fence that tells TMA."""
-        prefetch(*tensors)
-        self.stages.init()
-        ptx.fence.proxy_async_shared_cta()
+def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lane: Reg) -> None:
+    """Copy 64 columns of those of a warp's 16 rows that belong to the group, four rows at a time."""
+    (row, end, column), N, (py,) = at, y.shape[1], ptx.global_ptrs(y)
+    down, x = lane >> 3, (lane & 7) * CHUNK
+    own, left, chunk = row + down, column + x, reg.array(b32, 4)
+    to = py + own * (2 * N) + left * 2
+    for first in range(0, 16, 4):
+        ptx.inst.ld.shared.v4.b32(chunk, ptx.addr(staged.address(buffer, down + first, x)))
+        ptx.inst.st.global_.v4.b32(ptx.addr(to, first * 2 * N), chunk, pred=(left < N) & (own + first < end))
 
 
 @functools.cache

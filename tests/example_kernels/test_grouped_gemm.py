@@ -33,6 +33,8 @@ RUNS = (
     ((128, 256, 129), 64, 256, {}),
     ((5, 128, 129, 0, 0, 300, 1), 72, 136, SMALL),
     ((0, 0, 64, 65, 63), 264, 200, {**SMALL, "block_m": 64, "block_n": 128}),
+    ((70, 3, 300), 136, 200, {**SMALL, "block_n": 128, "cluster": 2, "blocks": 4}),
+    ((300, 0, 513), 72, 136, {**SMALL, "block_m": 64, "block_n": 128, "cluster": 2, "blocks": 6}),
     ((70, 3), 72, 456, {"block_m": 64, "block_n": 192, "blocks": 2}),
 )
 CASES = [
@@ -83,7 +85,7 @@ def test_what_is_no_number_in_one_group_stays_there() -> None:
         ({"block_m": 192}, "block_m=192: one consumer or two"),
         ({"block_n": 72}, "block_n=72: multiples of 64 up to 256"),
         ({"stages": 1}, "stages=1: two or more"),
-        ({"band": 0}, "band=0: one row or more"),
+        ({"band": 0}, "band=0: a cluster of 1, and a row, or more"),
     ],
 )
 def test_a_cut_that_the_kernel_cannot_make_is_refused(sizes: Mapping[str, int], told: str) -> None:
@@ -115,6 +117,8 @@ def test_the_main_loop_is_what_the_hand_sees() -> None:
     copies = min((loop for loop in loops(sass) if loop.histogram["UTMALDG"]), key=lambda loop: len(loop.opcodes))
     assert products.histogram["HGMMA"] == 4
     assert copies.histogram["UTMALDG"] == 5
+    assert "UTMASTG" in sass  # whole tiles; of rows that another group follows, each lane copies its part
+    assert "UBLKCP" not in sass
     touching = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "BAR", "MEMBAR"}
     assert not touching & (products.histogram.keys() | copies.histogram.keys())
     assert max(len(products.opcodes), len(copies.opcodes)) <= 65

@@ -1,0 +1,79 @@
+"""Kernels that begin before the launch in front of them has ended: right, clean, and found out without their wait."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tools.shares import full
+
+from .overlapping import overlapped, specialized
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Array = np.ndarray[Any, Any]
+    Build = Callable[[], tuple[Any, list[Array], dict[str, Any], Callable[..., Any]]]
+
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
+
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True})
+
+
+def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def of_gemm() -> Any:
+    module = import_module("examples.hopper.gemm_highperf_hopper")
+    kernel = module.build_gemm(block_n=128, stages=2, blocks=4, overlaps=True)
+    return kernel, drawn((300, 72), (72, 136)), {}, module.reference
+
+
+def of_scaled() -> Any:
+    module = import_module("examples.hopper.gemm_fp8_hopper")
+    kernel = module.build_gemm(stages=2, cluster=1, blocks=2, overlaps=True)
+    factors = drawn((130, 144), (136, 144), dtype=ml_dtypes.float8_e4m3fn)
+    return kernel, [*factors, np.full(1, 0.5, np.float32), np.full(1, 3, np.float32)], {}, module.reference
+
+
+def of_groups() -> Any:
+    module = import_module("examples.hopper.grouped_gemm")
+    kernel = module.build_grouped_gemm(block_n=64, stages=2, blocks=3, overlaps=True)
+    return kernel, [*drawn((137, 72), (3, 72, 72)), np.array([130, 130, 137], np.int32)], {}, module.reference
+
+
+KERNELS: dict[str, Build] = {each.__name__.removeprefix("of_"): each for each in (of_gemm, of_scaled, of_groups)}
+CASES = [
+    (build, waits, schedule)
+    for build in KERNELS.values()
+    for waits in (True, False)
+    for schedule in full(SCHEDULES if waits else SCHEDULES[:1], default=({},))
+]
+
+
+@pytest.mark.parametrize(("build", "waits", "schedule"), CASES)
+def test_nothing_is_touched_before_the_launch_in_front_has_ended(
+    build: Build,
+    waits: bool,  # noqa: FBT001 - a parameter of the test
+    schedule: Mapping[str, Any],
+) -> None:
+    kernel, inputs, keywords, reference = build()
+    special = specialized(kernel, inputs, **keywords)
+    expected = reference(*inputs, **keywords)
+    wanted = expected if isinstance(expected, tuple) else (expected,)
+    outputs = [
+        np.zeros(row.shape, ml_dtypes.bfloat16 if row.dtype == "bf16" else np.float32) for row in special.outputs
+    ]
+    result = overlapped(special, inputs, outputs, waits=waits, **schedule)
+    if waits:
+        assert [str(finding) for finding in result.findings] == []
+        for actual, right in zip(outputs, wanted, strict=True):
+            assert np.abs(actual.astype(np.float64) - right).max() <= 2.0**-7 * np.abs(right).max()
+        return
+    assert {finding.rule for finding in result.findings} == {"global-race"}
+    assert any("writes" in finding.message for finding in result.findings)
