@@ -20,10 +20,10 @@ find (`attention_splits.py`).
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,94 +36,17 @@ from pyptx.types import b32, f32, s32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention import float64
-from examples.attention.problem import Place, Problem, dealt, divided, problem_of
-from examples.attention.tiles import (
-    GROUP,
-    WARPS,
-    Ring,
-    fetch_maps,
-    heads_tile,
-    load,
-    round_pairs,
-    store,
-    thread_of_group,
-)
+from examples.attention.problem import problem_of
+from examples.attention.tiles import GROUP, WARPS, Ring, fetch_maps, heads_tile, round_pairs, store, thread_of_group
 from examples.hopper.attention_parts import Softmax, Turns, accumulate, multiply, stage_rows
 from examples.hopper.attention_plans import PLANS, ROWS, Plan, splits_for
 from examples.hopper.attention_splits import Partial, store_columns
+from examples.hopper.attention_work import Producer, QueryTiles, Reader, Work, works
+from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
-    from pyptx.smem import MbarrierRef, SharedAlloc
-
-
-# --- what a block does ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Some queries of a head, and the steps of keys that they attend to here: from `first` to before `behind`."""
-
-    plan: Plan
-    problem: Problem
-    place: Place
-    first: Reg | int
-    behind: Reg
-
-    def if_any(self) -> AbstractContextManager[object]:
-        """Run a block of code if there are such steps; where keys are not split, there are, and nothing is emitted."""
-        return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
-
-
-def work_of(plan: Plan, problem: Problem) -> Work:
-    """Return what this block works for: heads first, and of causal problems the longest rows first.
-
-    The steps of a tile are dealt out evenly over its cluster; those on the diagonal, at the end, to the last block.
-    """
-    blocks = plan.tiles(problem.queries)
-    number = ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x()
-    head, block, batch = dealt(reg.from_(number, u32), problem.heads, blocks)
-    if problem.causal:
-        block = (blocks - 1) - block
-    place = Place(head, batch, block * plan.rows)
-    steps = reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys))
-    if plan.splits == 1:
-        return Work(plan, problem, place, 0, steps)
-    rank = reg.from_(ptx.special.cluster_ctarank(), s32)
-    first, behind = (divided(steps * each, plan.splits) for each in (rank, rank + 1))
-    return Work(plan, problem, place, first, behind)
-
-
-# --- the producer -----------------------------------------------------------------------------------
-
-
-def fetch_queries(work: Work, tensor, tiles: SharedAlloc, full: MbarrierRef) -> None:
-    """Fetch Q, for all consumers."""
-    ptx.mbarrier.arrive_expect_tx(full, work.plan.q.bytes)
-    for consumer in range(work.plan.consumers):
-        load(work.plan.q, tiles, consumer, tensor, replace(work.place, row=work.place.row + consumer * ROWS), full)
-
-
-def fetch_keys(work: Work, tensors, rings: list[Ring]) -> None:
-    """Fetch keys and values, in the order in which consumers ask for them."""
-    plan, head = work.plan, divided(work.place.head, work.problem.shared)
-    turns = [ptx.pipeline(plan.stages, phase=reg.scalar(u32, init=1)) for _ in rings]
-
-    def fetch(which: int, row: Reg) -> None:
-        ring, (stage, phase) = rings[which], turns[which].advance()
-        ptx.mbarrier.wait(ring.empty[stage], phase)
-        ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
-        load(ring.layout, ring.tiles, stage, tensors[which], Place(head, work.place.batch, row), ring.full[stage])
-
-    first, last = work.first * plan.keys, (work.behind - 1) * plan.keys
-    fetch(0, last)
-    for row in ptx.range_(last - plan.keys, first - 1, -plan.keys):
-        fetch(0, row)
-        fetch(1, row + plan.keys)  # the values of a step are added while the scores of the next are computed
-    fetch(1, reg.scalar(s32, init=first))
 
 
 # --- consumers --------------------------------------------------------------------------------------
@@ -132,12 +55,11 @@ def fetch_keys(work: Work, tensors, rings: list[Ring]) -> None:
 class Consumer:
     """One warpgroup with its registers: scores, probabilities, and the sum of values."""
 
-    def __init__(self, work: Work, number: Reg, rings: list[Ring], q: SharedAlloc) -> None:
+    def __init__(self, work: Work, number: Reg, queries: QueryTiles, readers: list[Reader], order: Turns) -> None:
         """Declare registers, and describe Q for the products; `number` counts consumers."""
         self.work, self.number = work, number
         self.plan, self.problem, self.place = plan, problem, place = work.plan, work.problem, work.place
-        self.rings, self.turns = rings, [ptx.pipeline(plan.stages) for _ in rings]
-        self.reading = [reg.scalar(u32, init=plan.stages) for _ in rings]  # the stage waited for last: none yet
+        self.keys, self.values = readers
         self.thread = thread_of_group()
         self.first_lane = (self.thread & 31) == 0
         self.row = place.row + number * ROWS
@@ -146,8 +68,7 @@ class Consumer:
         self.out = reg.wgmma_frag(m=ROWS, n=plan.head_dim, dtype=f32)
         self.layout = ptx.wgmma.fragment(shape=(ROWS, plan.keys, plan.k.k_step), operand="d", dtype=f32)
         self.softmax = Softmax(problem.scale2, self.layout)
-        self.q_tiles, self.q = q, ptx.wgmma.descriptor(q[number])
-        self.order = Turns(plan.consumers, number)
+        self.queries, self.q, self.order = queries, ptx.wgmma.descriptor(queries.tiles[number]), order
         self.last_keys = self._last_keys()
         for value in self.out:
             ptx.inst.mov.f32(value, 0.0)
@@ -178,17 +99,17 @@ class Consumer:
 
     def first_step(self, first_key: Reg, *, hidden: bool) -> None:
         """Compute the probabilities of the first step; there is nothing to add yet."""
-        self.multiply_keys(self.next_stage(0))
+        self.multiply_keys(self.keys.wait())
         ptx.wgmma.wait_group(0)
         self.weigh(first_key, hidden=hidden)
 
     def step(self, first_key: Reg, *, hidden: bool) -> None:
         """Add the values of the step before, and meanwhile compute the probabilities of this one."""
         self.settle()
-        keys = self.next_stage(0)
+        keys = self.keys.wait()
         self.order.take()
         self.multiply_keys(keys)
-        self.add_values(self.next_stage(1))
+        self.add_values(self.values.wait())
         self.order.give()
         ptx.wgmma.wait_group(1)
         self.weigh(first_key, hidden=hidden)
@@ -196,8 +117,11 @@ class Consumer:
     def last_step(self) -> None:
         """Add the values of the last step."""
         self.settle()
-        self.add_values(self.next_stage(1))
+        self.add_values(self.values.wait())
         ptx.wgmma.wait_group(0)
+        if self.plan.persistent:  # in another, nobody waits for these stages
+            self.values.release(self.first_lane)
+            self.values.leave()
 
     def settle(self) -> None:
         """Wait for the values added so far, scale them to the new maxima, and round the probabilities to add next.
@@ -206,13 +130,13 @@ class Consumer:
         block: there it would wait before the exponentials that the products are to overlap with.
         """
         ptx.wgmma.wait_group(0)
-        self.release(1)
+        self.values.release(self.first_lane)
         self.softmax.correct(self.out)
         round_pairs(self.weights, self.scores)
 
     def weigh(self, first_key: Reg, *, hidden: bool) -> None:
         """Turn scores into probabilities, now that they are there."""
-        self.release(0)
+        self.keys.release(self.first_lane)
         if hidden:
             self.hide(first_key)
         self.softmax.update(self.scores)
@@ -226,23 +150,11 @@ class Consumer:
 
     def multiply_keys(self, stage: Reg) -> None:
         """Start scores = Q · Kᵀ as a group of products."""
-        multiply(self.scores, self.q, self.plan.q, ptx.wgmma.descriptor(self.rings[0].tiles[stage]), self.plan.k)
+        multiply(self.scores, self.q, self.plan.q, ptx.wgmma.descriptor(self.keys.ring.tiles[stage]), self.plan.k)
 
     def add_values(self, stage: Reg) -> None:
         """Start out += weights · V as a group of products."""
-        accumulate(self.out, self.weights, ptx.wgmma.descriptor(self.rings[1].tiles[stage]), self.plan.v)
-
-    def next_stage(self, which: int) -> Reg:
-        """Wait for the next stage of keys (0) or values (1), and return it."""
-        stage, phase = self.turns[which].advance()
-        ptx.mbarrier.wait(self.rings[which].full[stage], phase)
-        ptx.inst.mov.u32(self.reading[which], stage)
-        return stage
-
-    def release(self, which: int) -> None:
-        """Tell the producer that this warp has read the stage that it waited for last, if it has waited for any."""
-        stage = self.reading[which]
-        ptx.mbarrier.arrive(self.rings[which].empty[stage], pred=self.first_lane & (stage < self.plan.stages))
+        accumulate(self.out, self.weights, ptx.wgmma.descriptor(self.values.ring.tiles[stage]), self.plan.v)
 
     # --- the end ------------------------------------------------------------------------------------
 
@@ -253,18 +165,18 @@ class Consumer:
             self._store(output)
         else:
             self._merge(output, sums)
-        self.order.close()
 
     def _store(self, output) -> None:
         """Store O by stmatrix and TMA, through the memory of Q."""
         own = self.order.own + self.plan.consumers
         ptx.bar.sync(own, GROUP)  # all four warps have read Q
-        stage_rows(self.out, self.plan.q, self.q_tiles, self.number, self.thread)
+        stage_rows(self.out, self.plan.q, self.queries.tiles, self.number, self.thread)
         ptx.fence.proxy_async_shared_cta()
         ptx.bar.sync(own, GROUP)
         with ptx.if_(self.thread == 0):
-            store(self.plan.q, self.q_tiles, self.number, output, replace(self.place, row=self.row))
+            store(self.plan.q, self.queries.tiles, self.number, output, replace(self.place, row=self.row))
             ptx.cp.async_.bulk.wait_group(0, read=True)
+            self.queries.release()
 
     def _merge(self, output, sums) -> None:
         """Merge with the other blocks of the cluster, and store what is this one's; leave when none reads it."""
@@ -290,6 +202,7 @@ class Consumer:
 # --- the kernel -------------------------------------------------------------------------------------
 
 
+@functools.cache
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
     """Return the kernel of a plan."""
     queries, keys, values = (
@@ -305,35 +218,40 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         cluster=plan.splits,
         raw_directives=plan.directives,
         arch="sm_90a",
+        persistent=int(plan.persistent),
+        launch=ATTRIBUTES if plan.overlaps else {},
     )
     def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
         """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        q_full = smem.mbarrier(1)[0]
+        queries = QueryTiles(plan, q_tiles)  # behind the tiles, which are aligned to a kilobyte
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V)
-            ptx.mbarrier.init(q_full, 1)
-            for ring in rings:
-                ring.init()
+            for barriers in (queries, *rings):
+                barriers.init()
             ptx.fence.proxy_async_shared_cta()
         ptx.bar.sync()
-        work = work_of(plan, problem)
+        if plan.overlaps:
+            take_over()
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(plan.registers[0])
             with ptx.if_(thread == 0):
-                fetch_queries(work, Q, q_tiles, q_full)
-                with work.if_any():
-                    fetch_keys(work, (K, V), rings)
+                producer = Producer(queries, rings, (Q, K, V))
+                for work in works(plan, problem, Q.shape[0]):
+                    producer.fetch(work)
         with ptx.else_():
             ptx.setmaxnreg_inc(plan.registers[1])
-            consumer = Consumer(work, group - 1, rings, q_tiles)
-            ptx.mbarrier.wait(q_full, 0)
-            with work.if_any():
-                consumer.run()
-            consumer.finish(OUT, LSE)
+            readers, full, order = [Reader(ring) for ring in rings], queries.phases(0), Turns(plan.consumers, group - 1)
+            for work in works(plan, problem, Q.shape[0]):
+                consumer = Consumer(work, group - 1, queries, readers, order)
+                ptx.mbarrier.wait(queries.full, full.take())
+                with work.if_any():
+                    consumer.run()
+                consumer.finish(OUT, LSE)
+            order.close()
         ptx.ret()
 
     return flash_attention
@@ -349,6 +267,12 @@ def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
         if wanted not in known:
             raise ValueError(f"flash_attention has {name} {', '.join(map(str, known))}, not {wanted}")
     return _KERNELS[head_dim, splits]
+
+
+def variant(head_dim: int, splits: int = 1, **how: bool) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel of a plan that is carried out otherwise: `variant(128, persistent=True, overlaps=True)`."""
+    (plan,) = (plan for plan in PLANS if (plan.head_dim, plan.splits) == (head_dim, splits))
+    return flash_attention_of(replace(plan, **how))
 
 
 KERNELS = {head_dim: kernel_for(head_dim) for head_dim in (64, 128)}

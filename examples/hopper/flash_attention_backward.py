@@ -35,9 +35,9 @@ from pyptx.types import b32, bf16, f32, s32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention import float64
-from examples.attention.problem import LOG2_E, Place, Problem, dealt, problem_of
+from examples.attention.problem import Place, Problem, dealt, problem_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, round_pairs, store, thread_of_group
-from examples.hopper.attention_parts import CHUNK, QUAD, accumulate, described_as, dot, multiply, stage_rows
+from examples.hopper.attention_parts import accumulate, described_as, multiply, stage_rows
 from examples.hopper.attention_plans import ROWS
 from examples.hopper.attention_sides import (
     CONSUMERS,
@@ -52,7 +52,9 @@ from examples.hopper.attention_sides import (
     steps_of,
     told_of,
 )
+from examples.hopper.attention_told import PREPARE, TOLD_TILE
 from examples.hopper.flash_attention import KERNELS as FORWARD
+from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,55 +65,7 @@ if TYPE_CHECKING:
 
 THREADS = (1 + CONSUMERS) * GROUP
 REGISTERS = (24, 240)  # of a thread of the producer warpgroup, of a consumer
-TOLD_TILE = Tile("B", "Hq", "T", 2, STEP, f32, align=2 * CHUNK)  # two numbers of each query, a step's side by side
 STAGED = 1  # named barriers of the consumers; barrier 0 is the whole block's
-
-
-# --- the first kernel: what is told of queries ------------------------------------------------------
-
-
-def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
-    """Return the first kernel, which prepares two numbers of each query, for one head dimension.
-
-    The numbers of `STEP` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta. Where
-    there is no query, or one that saw no key, they are -inf and 0, so that its probabilities are 0.
-    """
-    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
-
-    @kernel(
-        in_specs=(queries, queries, sums, sums),
-        out_specs=(TOLD_TILE,),
-        grid=lambda T, Hq, B: T * Hq * B,
-        block=STEP * QUAD,
-        arch="sm_90a",
-    )
-    def prepare_queries(OUT, DOUT, LSE, DLSE, TOLD) -> None:
-        """Compute them, four lanes to a query; `T` is how many steps the queries' blocks have."""
-        _, present, heads, _ = OUT.shape
-        thread = reg.from_(ptx.special.tid.x(), u32)
-        row, part = thread >> 2, thread & (QUAD - 1)
-        head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
-        query = step * STEP + row
-        there = query.min(present - 1)
-        line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
-        delta = dot([pointer + line for pointer in ptx.global_ptrs(OUT, DOUT)], head_dim)
-        place = ((batch * heads + head) * present + there) * 4
-        total, gradient = reg.scalar(f32), reg.scalar(f32)
-        for value, pointer in zip((total, gradient), ptx.global_ptrs(LSE, DLSE), strict=True):
-            ptx.inst.ld.global_.f32(value, ptx.addr(pointer + place))
-        silent = (query >= present) | (total == -math.inf)
-        (told,) = ptx.global_ptrs(TOLD)
-        told += ((batch * heads + head) * TOLD.shape[2] + step) * TOLD_BYTES + row * 4
-        for which, (value, otherwise) in enumerate(((total * -LOG2_E, -math.inf), (delta - gradient, 0.0))):
-            ptx.selp(f32, value, otherwise, value, silent)
-            ptx.inst.st.global_.f32(ptx.addr(told, which * STEP * 4), value, pred=part == 0)
-        ptx.ret()
-
-    return prepare_queries
-
-
-prepare_queries_64, prepare_queries_128 = prepare_of(64), prepare_of(128)
-PREPARE = {64: prepare_queries_64, 128: prepare_queries_128}
 
 
 # --- the producer -----------------------------------------------------------------------------------
@@ -284,7 +238,7 @@ def sides_of(problem: Problem) -> tuple[Reg, Keys, Queries]:
     return block < owning_keys, Keys(problem, keys), Queries(problem, queries)
 
 
-def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]]:
+def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile, Tile, Tile]]:
     """Return the second kernel, of the gradients, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
@@ -296,6 +250,7 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
         block=THREADS,
         raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],
         arch="sm_90a",
+        launch=ATTRIBUTES if overlaps else {},
     )
     def flash_attention_backward(
         Q, K, V, DOUT, TOLD, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
@@ -311,6 +266,8 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
             fetch_maps(Q, K, V, DOUT)
             memory.init()
         ptx.bar.sync()
+        if overlaps:
+            take_over()
         owns_keys, *sides = sides_of(problem)
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(REGISTERS[0])

@@ -16,7 +16,7 @@ from pyptx.types import b32, bf16x2, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where a file that imports this is run by itself
 
-from examples.hopper.overlap import ATTRIBUTES, take_over
+from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable

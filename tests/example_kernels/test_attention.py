@@ -19,6 +19,7 @@ from pyptx_dsl.errors import AlignmentError
 
 from .attention_problems import BF16, F32, Sizes, assert_close, magnitudes, problems
 from .bank_conflicts import conflicts
+from .fewer_blocks import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +41,13 @@ SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 4
 SPLIT = full(
     list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False)),
     default=[(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)],
+)
+# Of several tiles to a block, with several steps and with one, and of fewer than there are blocks.
+PERSISTENT = full(
+    list(
+        zip(problems((1, 1, 1, 1, 1), (2, 300, 130, 3, 1), (1, 520, 300, 2, 2)), itertools.cycle((2, 3)), strict=False)
+    ),
+    default=[(Sizes(64, 1, 400, 150, 2, 1, causal=True), 2), (Sizes(128, 1, 140, 136, 2, 1), 3)],
 )
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 72, 2, 1, causal=True)])
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
@@ -69,6 +77,18 @@ def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
     seen = np.isfinite(sums)
     assert (result.outputs[1][~seen] == -np.inf).all()
     assert_close(result.outputs[1][seen], sums[seen], F32 / 16)
+
+
+@pytest.mark.parametrize(("sizes", "blocks"), PERSISTENT, ids=str)
+@each_schedule
+def test_persistent_attention_is_the_same_with_any_number_of_blocks(
+    sizes: Sizes, blocks: int, schedule: Mapping[str, Any]
+) -> None:
+    inputs, kernels = sizes.inputs()[:3], [forward().variant(sizes.head_dim, persistent=each) for each in (False, True)]
+    result = simulate(kernels[1], blocks, *inputs, causal=sizes.causal, checks="all", **schedule)
+    assert [str(finding) for finding in result.findings] == []
+    for actual, right in zip(result.outputs, kernels[0](*inputs, causal=sizes.causal), strict=True):
+        assert np.array_equal(np.asarray(actual), right)
 
 
 @pytest.mark.parametrize("sizes", BACKWARD, ids=str)

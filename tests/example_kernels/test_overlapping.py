@@ -47,7 +47,34 @@ def of_groups() -> Any:
     return kernel, [*drawn((137, 72), (3, 72, 72)), np.array([130, 130, 137], np.int32)], {}, module.reference
 
 
-KERNELS: dict[str, Build] = {each.__name__.removeprefix("of_"): each for each in (of_gemm, of_scaled, of_groups)}
+def of_attention() -> Any:
+    module = import_module("examples.hopper.flash_attention")
+    kernel = module.variant(64, persistent=True, overlaps=True)
+    return kernel, drawn((1, 70, 2, 64), (1, 90, 1, 64), (1, 90, 1, 64)), {"causal": True}, module.reference
+
+
+def of_split_attention() -> Any:
+    module = import_module("examples.hopper.flash_attention")
+    return module.variant(128, 2, overlaps=True), drawn(*3 * ((1, 150, 1, 128),)), {}, module.reference
+
+
+def of_told() -> Any:
+    module = import_module("examples.hopper.attention_told")
+    inputs = [*drawn(*2 * ((1, 128, 2, 64),)), *drawn(*2 * ((1, 2, 128),), dtype=np.float32)]
+    return module.prepare_of(64, overlaps=True), inputs, {"T": 2}, module.PREPARE[64]
+
+
+def of_gradients() -> Any:
+    module = import_module("examples.hopper.flash_attention_backward")
+    inputs = [
+        *drawn((1, 70, 2, 64), *2 * ((1, 90, 1, 64),), (1, 70, 2, 64)),
+        *drawn((1, 2, 2, 2, 64), dtype=np.float32),
+    ]
+    return module.flash_attention_backward_of(64, overlaps=True), inputs, {"causal": True}, module.BACKWARD[64]
+
+
+MADE = (of_gemm, of_scaled, of_groups, of_attention, of_split_attention, of_told, of_gradients)
+KERNELS: dict[str, Build] = {each.__name__.removeprefix("of_"): each for each in MADE}
 CASES = [
     (build, waits, schedule)
     for build in KERNELS.values()
@@ -72,7 +99,7 @@ def test_nothing_is_touched_before_the_launch_in_front_has_ended(
     result = overlapped(special, inputs, outputs, waits=waits, **schedule)
     if waits:
         assert [str(finding) for finding in result.findings] == []
-        for actual, right in zip(outputs, wanted, strict=True):
+        for actual, right in zip(outputs, (each.astype(np.float64) for each in wanted), strict=True):
             assert np.abs(actual.astype(np.float64) - right).max() <= 2.0**-7 * np.abs(right).max()
         return
     assert {finding.rule for finding in result.findings} == {"global-race"}
