@@ -8,6 +8,7 @@ others see. Until then they are carried from register to register, and through m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,12 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Undefined:
     """The undefined bits of a register, `[height|1, 32|1]` of its width, and their origin; None if nothing wrote it."""
 
     bits: Array
     origin: Origin | None
+
+    @cached_property
+    def somewhere(self) -> Mask:
+        """Which warps have any, `[height|1]`: often only such as never read the register."""
+        return np.asarray(self.bits.any(axis=1))
 
 
 def shadow_dtype(width: int) -> DType:
@@ -63,7 +69,7 @@ class UndefinedRegisters(dict[int, Undefined]):
     def bits(self, slot: int, lanes: Lanes) -> Array | None:
         """Return the undefined bits of a register in the active lanes, `[rows, 32]`; None if there are none."""
         known = self.get(slot)
-        if known is None:
+        if known is None or not lanes.select(known.somewhere).any():
             return None
         bits = np.where(lanes.full_mask, lanes.select(known.bits), known.bits.dtype.type(0))
         return bits if bits.any() else None
@@ -74,11 +80,18 @@ class UndefinedRegisters(dict[int, Undefined]):
         if lanes.whole:
             del self[slot]
             return
+        if not lanes.select(known.somewhere).any():
+            return
         bits = merged(known.bits, np.zeros((1, 1), known.bits.dtype), lanes, self._wave.height)
-        if (np.broadcast_to(bits != 0, self._wave.live.shape) & self._wave.live).any():
+        if self._is_held(bits):
             self[slot] = Undefined(bits, known.origin)
         else:
             del self[slot]
+
+    def _is_held(self, bits: Array) -> bool:
+        """Tell whether any live lane has undefined bits."""
+        live = self._wave.live
+        return bool((np.broadcast_to(bits != 0, live.shape) & live).any())
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:
         """Note that of what the active lanes have just written to a register these bits are undefined."""
@@ -109,7 +122,8 @@ class UndefinedRegisters(dict[int, Undefined]):
 
     def report_held(self) -> None:
         """Report the undefined values that registers hold where nothing can ever go on: they may be the reason."""
-        for origin in {known.origin: None for known in self.values() if known.origin is not None}:
+        held = (known for known in self.values() if known.origin is not None and self._is_held(known.bits))
+        for origin in {known.origin: None for known in held if known.origin is not None}:
             cause = (origin.pc, origin.rule)
             self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint, cause=cause)
 
