@@ -31,6 +31,7 @@ class View:
     warps_per_cta: int = 2
     cluster_size: int = 1
     narrows_scopes: bool = False
+    fences_reads: bool = False
     threads: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = field(default_factory=lambda: np.ones((2, 32), np.bool_))
 
     def arena_size(self, _space: str) -> int:

@@ -56,7 +56,10 @@ class Touch:
     layout: Layout | None = None
     """How elements lie there, where who writes and who reads have to agree on it."""
     after_reads: bool = False
-    """Whether a fence has to stand between what warps have read there and what it writes, as behind their writes."""
+    """Whether a fence has to stand between what warps have read there and what it writes, as behind their writes.
+
+    The step of the instruction `fences_reads`, then.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,11 @@ class RunView(Protocol):
     @property
     def narrows_scopes(self) -> bool:
         """Whether any access that is strong is so for its block or its cluster only."""
+        ...
+
+    @property
+    def fences_reads(self) -> bool:
+        """Whether any work needs a fence between what warps have read and what it writes (`Touch.after_reads`)."""
         ...
 
     def arena_size(self, space: Space) -> int:

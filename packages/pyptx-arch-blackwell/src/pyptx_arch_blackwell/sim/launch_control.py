@@ -197,7 +197,14 @@ RULES: Final = (
 
 _TRY: Final = "clusterlaunchcontrol.try_cancel"
 STEPS: Final = (
-    Step(opcode=_TRY, effect="issue", compile=compile_try, signals=_SIGNALS, cancels_launches=True),
+    Step(
+        opcode=_TRY,
+        effect="issue",
+        compile=compile_try,
+        signals=_SIGNALS,
+        cancels_launches=True,
+        fences_reads=True,
+    ),
     Step(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
 )
 MUTATIONS: Final = (

@@ -37,7 +37,7 @@ __all__ = [
 
 COLUMNS: Final = 512
 WORD: Final = 4
-_WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most
+_WIDEST_PIECE: Final = 1024  # bytes of a lane that accesses are told of by, at most
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD

@@ -17,7 +17,7 @@ from pyptx_arch_blackwell.sim.tensor_memory import SPACE
 from pyptx_sim.extension import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["FENCE", "ThreadOrder", "issue"]
 
 _PIECE: Final = 16
-"""Bytes by which uses are known; of what is narrower, nothing is."""
+"""Bytes by which uses are known at least; of what is narrower, nothing is."""
+_WIDEST: Final = 1024
 FENCE: Final = "tensor-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync behind the wait or the barrier, in front of it"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync behind the work, in front of the arrival or the barrier"
@@ -50,9 +51,8 @@ class ThreadOrder:
         self._wave = wave
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
-        pieces = len(wave.memory(SPACE).arena.units(_PIECE))
-        self._writes: NDArray[np.int32] = np.zeros(pieces, np.int32)  # numbers of issues
-        self._reads: NDArray[np.int32] = np.zeros(pieces, np.int32)
+        size = len(wave.memory(SPACE).arena.units(1))
+        self._writes, self._reads = _Last(size), _Last(size)
         threads = wave.height, WARP
         self._fenced: dict[str, IntArray] = {order: np.zeros(threads, np.int64) for order in ("after", "before")}
         self._committed: IntArray = np.zeros(threads, np.int64)
@@ -69,9 +69,8 @@ class ThreadOrder:
 
     def forget(self, cells: Touch) -> None:
         """Note that cells are allocated: what was done in them before is ordered by that."""
-        for table in (self._writes, self._reads):
-            pieces, at = _pieces_of(table, cells)
-            pieces[at] = 0
+        for last in (self._writes, self._reads):
+            last.put(cells, np.zeros(1, np.int32))
 
     def issued(self, item: AsyncItem, touches: Iterable[Touch]) -> None:
         """Judge work that is issued now against the last uses of what it touches, and note it."""
@@ -80,13 +79,12 @@ class ThreadOrder:
         threads = zip(item.warps.tolist(), item.lanes.tolist(), strict=True)
         issues = [_Issue(self._tick(), item.group, warp, lane, item.pc) for warp, lane in threads]
         for touch in touched:
-            for table in (self._writes, self._reads) if touch.writes else (self._writes,):
-                pieces, at = _pieces_of(table, touch)
-                for number, owner in _pairs(pieces[at], touch.owners):
+            for last in (self._writes, self._reads) if touch.writes else (self._writes,):
+                for number, owner in last.met(touch):
                     self._judge(issues[owner], self._issues[number])
         for touch in touched:
-            pieces, at = _pieces_of(self._writes if touch.writes else self._reads, touch)
-            pieces[at] = (own + touch.owners)[:, None]
+            last = self._writes if touch.writes else self._reads
+            last.put(touch, own + np.arange(len(issues), dtype=np.int32))
         self._issues += issues
 
     def _tick(self) -> int:
@@ -125,20 +123,34 @@ class ThreadOrder:
         return self._wave.geometry.thread_name(issue_.warp, issue_.lane)
 
 
-def _pieces_of(table: NDArray[np.int32], touch: Touch) -> tuple[NDArray[np.int32], IntArray]:
-    """Return a table of pieces, those of each part that operations touch in a row, and the numbers of these rows."""
-    at: IntArray = touch.offsets // touch.size
-    return table.reshape(-1, touch.size // _PIECE), at
+class _Last:
+    """The number of the last issue that used each piece of memory, in pieces as wide as the narrowest use so far."""
 
+    def __init__(self, size: int) -> None:
+        """Begin with memory of so many bytes that nothing has used."""
+        self._piece = _WIDEST
+        self._numbers: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
 
-def _pairs(numbers: NDArray[np.int32], owners: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield which issues met which operations, `[parts, pieces]`, each pair once for each run of it."""
-    if (numbers == numbers[:, :1]).all():
-        numbers = numbers[:, :1]
-    met, whose = numbers.reshape(-1), owners.repeat(numbers.shape[1])
-    new: Mask = np.ones(len(met), np.bool_)
-    new[1:] = (met[1:] != met[:-1]) | (whose[1:] != whose[:-1])
-    yield from {*zip(met[new].tolist(), whose[new].tolist(), strict=True)}
+    def _pieces(self, touch: Touch) -> tuple[NDArray[np.int32], IntArray]:
+        """Return the numbers as rows that are as wide as the parts of a touch, and which rows these are."""
+        piece = min(self._piece, touch.size & -touch.size)
+        if piece < self._piece:
+            self._numbers, self._piece = self._numbers.repeat(self._piece // piece), piece
+        at: IntArray = touch.offsets // touch.size
+        return self._numbers.reshape(-1, touch.size // piece), at
+
+    def put(self, touch: Touch, numbers: NDArray[np.int32]) -> None:
+        """Note that operations use what they touch: issues with these numbers, one for each or one for all."""
+        pieces, at = self._pieces(touch)
+        pieces[at] = numbers if len(numbers) == 1 else numbers[touch.owners, None]
+
+    def met(self, touch: Touch) -> Iterable[tuple[int, int]]:
+        """Return which issues used last what operations touch: pairs of the issue and the operation."""
+        pieces, at = self._pieces(touch)
+        met, owners = pieces[at].reshape(-1), touch.owners.repeat(pieces.shape[1])
+        new: Mask = np.ones(len(met), np.bool_)
+        new[1:] = (met[1:] != met[:-1]) | (owners[1:] != owners[:-1])
+        return {*zip(met[new].tolist(), owners[new].tolist(), strict=True)}
 
 
 def issue(turn: Turn, item: AsyncItem, touches: Iterable[Touch], *, proxy: Proxy | None = None) -> None:

@@ -114,8 +114,38 @@ def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.
 
 def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
     """Return the offset in the arena of each 16 bytes of some matrices, `[matrices, …]`."""
-    first = matrices[0][0]
-    if all(matrix is first or matrix == first for matrix, _ in matrices):
-        blocks = np.array([block for _, block in matrices], np.int64)
-        return places(first, extent) + blocks[:, None, None]
-    return np.stack([places(matrix, extent) + block for matrix, block in matrices])
+    inside, which, blocks = _distinct(matrices)
+    found: IntArray = _all_places(inside, extent)[which] + blocks[:, None, None]
+    return found
+
+
+def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
+    """Return the offset in the arena of each piece of some matrices, `[matrices, pieces]`, and the bytes of a piece.
+
+    Pieces are as wide as they can be: swizzles leave more together than the 16 bytes that they move.
+    """
+    inside, which, blocks = _distinct(matrices)
+    found, size = _all_pieces(inside, extent)
+    return found[which] + blocks[:, None], size
+
+
+def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
+    """Return the different matrices, which of them each is, and where its block begins."""
+    numbers: dict[SharedMatrix, int] = {}
+    which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]
+    return tuple(numbers), np.array(which), np.array([block for _, block in matrices], np.int64)
+
+
+@lru_cache(maxsize=512)
+def _all_places(matrices: tuple[SharedMatrix, ...], extent: Extent) -> IntArray:
+    return np.stack([places(matrix, extent) for matrix in matrices])
+
+
+@lru_cache(maxsize=512)
+def _all_pieces(matrices: tuple[SharedMatrix, ...], extent: Extent) -> tuple[IntArray, int]:
+    found, size = np.sort(_all_places(matrices, extent).reshape(len(matrices), -1), axis=1), CHUNK
+    while found.shape[1] % 2 == 0 and not (found[:, ::2] % (2 * size)).any():
+        if (found[:, 1::2] - found[:, ::2] != size).any():
+            break
+        found, size = found[:, ::2], 2 * size
+    return found, size

@@ -63,6 +63,7 @@ class Step:
     `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
     a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
     `cancels_launches`: its work may take clusters over that have not been launched (`AsyncItem.cancel_launch`).
+    `fences_reads`: between what warps have read and what its work writes a fence has to stand (`Touch.after_reads`).
     `shows`: what it writes to memory is seen through every proxy, without a fence.
     `track(opcode)` names the row of a timeline on which its asynchronous work is shown; without, its first words do.
     """
@@ -76,6 +77,7 @@ class Step:
     waits: bool = False
     signals: str | bool = False
     cancels_launches: bool = False
+    fences_reads: bool = False
     shows: bool = False
     track: Callable[[tuple[str, ...]], str] | None = None
     claims: Claims[Judge] | None = None

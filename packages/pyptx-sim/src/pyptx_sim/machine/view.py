@@ -53,6 +53,11 @@ class View:
         """Whether any access that is strong is so for its block or its cluster only."""
         return self._machine.program.narrows_scopes
 
+    @property
+    def fences_reads(self) -> bool:
+        """Whether any work needs a fence between what warps have read and what it writes."""
+        return self._machine.program.fences_reads
+
     def arena_size(self, space: Space) -> int:
         """Return how many bytes the arena of `space` has."""
         return len(self._machine.arena(space).data)

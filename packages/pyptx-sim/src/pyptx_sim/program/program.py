@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.extension import Step
     from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
@@ -192,8 +193,17 @@ class Program:
     @cached_property
     def cancels_launches(self) -> bool:
         """Whether running clusters may take over the work of those that have not been launched."""
+        return any(step.cancels_launches for step in self._steps())
+
+    @cached_property
+    def fences_reads(self) -> bool:
+        """Whether any asynchronous work needs a fence between what warps have read and what it writes."""
+        return any(step.fences_reads for step in self._steps())
+
+    def _steps(self) -> Iterator[Step]:
+        """Yield the steps of all instructions."""
         steps = (step_of(site.instruction.opcode) for site in self.sites)
-        return any(step is not None and step.cancels_launches for step in steps)
+        return (step for step in steps if step is not None)
 
     @cached_property
     def narrows_scopes(self) -> bool:

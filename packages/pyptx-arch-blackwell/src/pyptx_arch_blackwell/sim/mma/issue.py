@@ -22,7 +22,7 @@ from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_ir.syntax.operands import Address
 from pyptx_sim.extension import ASYNC, Step, Touch
-from pyptx_sim.extension.shared_matrices import CHUNK, offsets
+from pyptx_sim.extension.shared_matrices import CHUNK, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -258,9 +258,9 @@ def _touches(products: Products) -> Iterator[Touch]:
     n, stride = len(products), products.wave.shared.stride
     for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)
-        where = offsets(matrices, extent).reshape(n, -1)
+        where, size = pieces(matrices, extent)
         owners, layout = np.repeat(np.arange(n), where.shape[1]), swizzle(matrices[0][0].swizzle, matrices[0][0].atom)
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
+        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
         yield touch(products.blocks, addresses, rectangles, writes=not number)
 

@@ -35,6 +35,7 @@ _CHUNK = 16  # bytes that every other swizzle leaves together
 _SMALLER = ("128B_atom_32B_flip_8B",)
 _WORD = 4  # bytes: what data between padding are multiples of
 _PERIOD = 1024  # bytes: every swizzle repeats within it
+_LINE = 128  # bytes: no swizzle moves anything out of them
 _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
 
 
@@ -176,6 +177,12 @@ class Descriptor:
         """Return how far each `unit` bytes of a box lie from the first in the tensor, counted in such units."""
         return _pattern(self, unit)
 
+    def row(self, unit: int) -> int:
+        """Return how many `unit` bytes of a copy, one behind the other, lie together in the tensor."""
+        record = self.map
+        plain = not record.interleave and (bool(record.columns) or record.steps[0] == 1)
+        return self.shape[0] * self.itemsize // unit if plain else 1
+
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
         """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds; None: all."""
         return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
@@ -247,6 +254,12 @@ class Descriptor:
         return distance
 
     # --- in shared memory -----------------------------------------------------------------------
+
+    @property
+    def gapless(self) -> bool:
+        """Whether what a copy has written, or reads, are all bytes from its start to its end."""
+        padded = self.packing is not None and self.packing.padded
+        return not padded and (self.map.swizzle_name == "none" or self.room % _LINE == 0)
 
     def shared_index(self, start: int, base: int, unit: int) -> IntArray:
         """Return where each `unit` bytes of a copy lie, counted in such units.

@@ -39,6 +39,7 @@ class Elements:
     """Some elements of an arena, in order: `index` counts elements of `dtype` from its start.
 
     `swizzle` is the width of the swizzle by which they lie there, 16 for none; None if they are no box of a tensor.
+    Of each `together` of them, no two at one place, in whatever order, the bytes lie together.
     """
 
     space: str
@@ -46,6 +47,7 @@ class Elements:
     dtype: DType
     index: IntArray
     swizzle: int | None = None
+    together: int = 1
 
     @property
     def offsets(self) -> IntArray:

@@ -148,9 +148,12 @@ class _Contiguous:
             arena.forget(places[0] + extent.size - extent.right, extent.right)
         barriers = tuple(places[2] + shift for shift in shifts) if len(places) > 2 else ()
         fill: Array = np.zeros(1, self._dtype)
+        starts = tuple((places[0] + shift) // unit for shift in shifts)
+        targets = tuple(Elements(into, arena, self._dtype, start + steps, together=len(steps)) for start in starts)
+        source = turn.memory(out_of).arena
         transfer = Transfer(
-            source=Elements(out_of, turn.memory(out_of).arena, self._dtype, places[1] // unit + steps),
-            targets=tuple(Elements(into, arena, self._dtype, (places[0] + shift) // unit + steps) for shift in shifts),
+            source=Elements(out_of, source, self._dtype, places[1] // unit + steps, together=len(steps)),
+            targets=targets,
             fill=fill,
             fills=bool(barriers),
             known=known,

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements
-    from pyptx_sim.extension import Mask
+    from pyptx_sim.extension import IntArray, Mask
 
-_PIECE = 16  # bytes: swizzles move nothing smaller, but for one
-_WORD = 4
+_WORD = 4  # bytes: the narrowest piece that is told of
 
 
 def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
@@ -38,23 +37,32 @@ def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
 
 def _map_touch(at: int, barrier: int | None) -> Touch:
     """Return the reading of a tensor map, which is over when the copy is."""
-    pieces = at + np.arange(0, SIZE, _PIECE)
-    owners, barriers = np.zeros(len(pieces), np.int64), None if barrier is None else np.array([barrier])
+    barriers = None if barrier is None else np.array([barrier])
+    owners = np.zeros(1, np.int64)
     return Touch(
-        "global", writes=False, offsets=pieces, size=_PIECE, owners=owners, barriers=barriers, proxy=TENSOR_MAPS
+        "global", writes=False, offsets=np.array([at]), size=SIZE, owners=owners, barriers=barriers, proxy=TENSOR_MAPS
     )
 
 
 def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
-    step = side.dtype.itemsize
-    whole = known is None or side.space == "shared"
-    offsets = side.offsets if whole or known is None else side.offsets[known]
-    size = max(step, _PIECE)
-    pieces = offsets[:: size // step]
-    if not whole or (len(pieces) and int(np.bitwise_or.reduce(pieces)) & (size - 1)):
-        size = _WORD
-        pieces = np.unique(offsets // _WORD) * _WORD
+    pieces, size = _pieces(side, None if side.space == "shared" else known)
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
     layout = swizzle(side.swizzle, "a tensor copy") if writes and side.swizzle is not None else None
     return Touch(side.space, writes, pieces, size, owners, barriers, atomic, layout=layout)
+
+
+def _pieces(side: Elements, known: Mask | None) -> tuple[IntArray, int]:
+    """Return the places of pieces of one size that make up the elements, those that are `known`; and the size."""
+    step, together = side.dtype.itemsize, side.together
+    rows = None if known is None else known.reshape(-1, together)
+    if rows is None or (rows == rows[:, :1]).all():  # whole runs, or none of them
+        index = side.index.reshape(-1, together)
+        pieces = (index if rows is None else index[rows[:, 0]]).min(axis=1) * step
+        size = together * step
+        if not len(pieces) or (int(np.bitwise_or.reduce(pieces)) | size) % _WORD == 0:
+            return pieces, size
+    offsets = side.offsets if known is None else side.offsets[known]
+    if step >= _WORD:
+        return offsets, step
+    return np.unique(offsets // _WORD) * _WORD, _WORD

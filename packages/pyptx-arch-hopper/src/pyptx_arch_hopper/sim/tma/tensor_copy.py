@@ -175,7 +175,7 @@ class _Boxes:
             update = self._updates.get(described.map.type)
             if update is not None:
                 dtype = dtype_of(described.map.type)
-                box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
+                box, tensor = (replace(side, dtype=dtype, swizzle=None) for side in (box, tensor))
             kind = Narrowing if narrows else Transfer
             transfer = kind(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
             return prepare(turn, transfer, described.bytes, map_at=thread.map_at)
@@ -231,8 +231,10 @@ def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tu
     memory = turn.memory("global")
     start = described.origin(thread.corner)
     origin = None if start is None else turn.global_offset(start)
+    kind, together = dtype_of_unit(step), described.row(step)
     if origin is not None and memory.holds(origin, origin + described.span):
-        return Elements("global", memory.arena, dtype_of_unit(step), described.pattern(step) + origin // step), None
+        index = described.pattern(step) + origin // step
+        return Elements("global", memory.arena, kind, index, together=together), None
     places, inside = described.units(thread.corner, thread.offsets, step)
     addresses = turn.global_offset(places)
     sound = addresses if inside is None else addresses[inside]
@@ -247,7 +249,7 @@ def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tu
             )
             return None, inside
     index = (addresses if inside is None else np.where(inside, addresses, 0)) // step
-    return Elements("global", memory.arena, dtype_of_unit(step), index), inside
+    return Elements("global", memory.arena, kind, index, together=together), inside
 
 
 def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements | None:
@@ -262,4 +264,5 @@ def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements 
         )
         return None
     index = described.shared_index(start, base, step)
-    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.swizzle)
+    together = len(index) if described.gapless else 1
+    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.swizzle, together)

@@ -15,7 +15,7 @@ from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
 from pyptx_sim.extension import ASYNC, Claims, Touch
-from pyptx_sim.extension.shared_matrices import Extent, offsets
+from pyptx_sim.extension.shared_matrices import Extent, pieces
 from pyptx_sim.numerics.elements import unpacking
 from pyptx_sim.numerics.factors import WIDEN
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Action, IntArray, Mask, Operands, Reader, Turn, Warpgroups
 
 _ROWS = 64
-_PIECE = 16  # bytes: swizzles move nothing smaller
 
 
 def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
@@ -112,10 +111,10 @@ def _touches(products: Products) -> Iterator[Touch]:
         if bits is None:
             continue
         matrices = located(bits, products.blocks)
-        where = offsets(matrices, extent).reshape(len(products), -1)
+        where, size = pieces(matrices, extent)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
         layout = swizzle(matrices[0][0].swizzle, "a product")
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, layout=layout)
+        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
 
 
 # --- the order of registers ---------------------------------------------------------------------

@@ -46,7 +46,7 @@ class _Followed:
     clock: int
     mask: NDArray[np.bool_]
     entries: tuple[tuple[int, NDArray[np.int64]], ...]
-    known_of: tuple[int, ...] = ()
+    known_of: Offsets | None = None
     over: NDArray[np.int32] | None = None
 
 
@@ -249,11 +249,11 @@ class AsyncClocks:
             column = self._column((kind, False), warp)
             others = (self._issuers_of(kind)[warp] & ~mask).any()
             entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
-            agents: tuple[int, ...] = ()
+            agents: Offsets | None = None
             over: NDArray[np.int32] | None = None
             if kind.pipelined:
-                agents = tuple(self._clocks.of_agents)
-                over = self._clocks.known_by(np.array([warp]), mask[None])[0, list(agents)]
+                agents = np.array(self._clocks.of_agents)
+                over = self._clocks.known_by(np.array([warp]), mask[None])[0, agents]
             following.append(_Followed(column, int(self._now[column]), mask.copy(), entries, agents, over))
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
@@ -287,9 +287,8 @@ class AsyncClocks:
         for column, clock in told:
             left[column] = max(int(left[column]), clock)
         for followed in following or ():
-            if followed.over is not None:
-                agents = list(followed.known_of)
-                left[agents] = np.maximum(left[agents], followed.over)
+            if followed.known_of is not None and followed.over is not None:
+                left[followed.known_of] = np.maximum(left[followed.known_of], followed.over)
 
     def _followed(self, followed: _Followed, place: int, phase: int) -> int:
         """Return the clock up to which all threads that copied have let their arrivals follow in a phase."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, fitting
+from pyptx_sim.checks.race.shadow import fitting
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from pyptx_sim.observer import Offsets, Space, Touch, Work
+
+_WIDEST: Final = 1 << 16  # bytes of a granule
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def _apart(touches: Sequence[Touch], space: Space) -> bool:
     here = [each for each in touches if each.space == space and len(each.offsets)]
     if all(each.atomic for each in here) or _in_intervals_of_their_own(here):
         return True
-    granule = WIDEST_ACCESS
+    granule = _WIDEST
     for each in here:
         granule = fitting(granule, each.offsets, each.size)
     written = np.concatenate([_granules(each, granule) for each in here if each.writes])

@@ -110,7 +110,7 @@ class Accesses:
         else:
             for more in (shadow.more_reads, shadow.more_polls, shadow.more_writes):
                 more.drop(step.at)
-        shadow.write.put(step.at, step.entries, step.reach)
+        shadow.put_write(step.at, step.entries, step.reach)
         shadow.mark_atomic(step.at, atomic=kind == "atomic")
         if not rises(step.at) and (kind == "write" or self._causality.mixed or not self._causality.updates(step.pc)):
             self._judge_within(shadow, step)
@@ -176,7 +176,9 @@ class Accesses:
         if shadow is None:
             size = self._view.arena_size(space)
             granules = -(-size // WIDEST_ACCESS)
-            readers = None if space == "global" else Readers(self._clocks, self._phases, granules, self._group)
+            keeps = self._view.fences_reads
+            parts = self._clocks, self._phases, granules, self._group
+            readers = None if space == "global" else Readers(*parts, keeps=keeps)
             shadow = self._shadows[space] = Shadow(size, readers)
         return shadow
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,11 +40,19 @@ def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[
 
 def by_warp_and_granule(step: Step) -> tuple[Step, NDArray[np.int64]]:
     """Return a step with one entry for all lanes of a warp that touch a granule, and which one it was of the others."""
-    keys = step.warps * (step.reach[1] + 1) + step.at
+    some, entries = united(step.at, step.warps, step.entries)
+    at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
+    return replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries), some
+
+
+def united(
+    at: NDArray[np.int64], warps: NDArray[Any], entries: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the first one of each warp that touches a granule, and an entry for all of its lanes that do."""
+    keys = warps * (int(at.max()) + 1) + at
     order = keys.argsort(kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=-1))
     some = order[first]
-    entries = step.entries[some]
-    entries[:, MASK] = np.bitwise_or.reduceat(step.entries[order, MASK], first)
-    at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
-    return replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries), some
+    whole = entries[some]
+    whole[:, MASK] = np.bitwise_or.reduceat(entries[order, MASK], first)
+    return some, whole

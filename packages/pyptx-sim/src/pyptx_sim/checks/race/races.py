@@ -36,7 +36,6 @@ from pyptx_sim.observer import Observer, Touch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_sim.checks.asynchrony.async_races import Entries
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
@@ -194,20 +193,19 @@ class RaceChecker(Observer):
 
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
-        self._enter(work, self._judge(work), [work.item_id] * len(work.warps))
+        self._judge(work)
+        self._enter(work, [work.item_id] * len(work.warps))
 
     def issued_together(self, works: Sequence[Work]) -> None:
         """Do so with all works at once, if there is nothing to report; else with one after the other."""
         for some in batches(works):
-            if isinstance(some, Batch):
-                found, judged = self._reports.finds(partial(self._judge, some.work))
-                if not found:
-                    self._enter(some.work, judged, some.item_ids)
-                    continue
+            if isinstance(some, Batch) and not self._reports.finds(partial(self._judge, some.work)):
+                self._enter(some.work, some.item_ids)
+                continue
             for work in some.works if isinstance(some, Batch) else some:
                 self.issued(work)
 
-    def _enter(self, work: Work, judged: Sequence[Entries | None], item_ids: Sequence[int]) -> None:
+    def _enter(self, work: Work, item_ids: Sequence[int]) -> None:
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
@@ -215,10 +213,10 @@ class RaceChecker(Observer):
                 self._copies.issued(work, touch)
         self.dependents.issued(work)
         self._starts.entered(work, item_ids)
-        self._work.enter(work, judged, item_ids)
+        self._work.enter(work, item_ids)
 
-    def _judge(self, work: Work) -> list[Entries | None]:
-        """Judge work, and return what it accesses."""
+    def _judge(self, work: Work) -> None:
+        """Judge work."""
         for touch in work.touches:
             if touch.space == "shared":
                 self._objects.issued(work, touch)
@@ -232,13 +230,15 @@ class RaceChecker(Observer):
         self._cross_ordering.signalled(work)
         self._starts.issued(work)
         self._layouts.issued(work)
-        return self._work.judge(work)
+        self._work.judge(work)
 
     def _judge_touch(self, work: Work, touch: Touch, shadow: Shadow) -> None:
         """Judge a touch of work against accesses of warps."""
         proxy = work.proxy_of(touch)
         if proxy is not None and proxy.one_way:
             self._one_way.judge(work, touch, proxy, shadow, self._causality.first_warp)
+            return
+        if shadow.untouched(touch):
             return
         self._cross_ordering.judge(work, touch, shadow, self._causality.ordered, self._causality.first_warp)
         if work.together == 1:  # else all lanes issue it, together

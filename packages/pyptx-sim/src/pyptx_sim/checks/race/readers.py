@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import compress
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.entries import by_warp_and_granule, lanes_differ, rises
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, Table
+from pyptx_sim.checks.race.entries import lanes_differ, rises, united
+from pyptx_sim.checks.race.pages import Pages
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import Step
     from pyptx_sim.checks.race.shadow import Overflow
     from pyptx_sim.observer import Offsets
+
+# So many reads wait before one looks which of them are over: what takes no fresh memory is faster.
+_WAITING: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +40,31 @@ class Late:
 class Readers:
     """The last reads of granules, a row for each warp that reads them; `group` warps reach the same memory.
 
-    Rows lie warp by warp: of most granules few warps read them, and memory that stays zero costs nothing.
+    Rows lie warp by warp: of most granules few warps read them, and memory that stays zero costs nothing. Reads get
+    their rows when somebody asks for them, or reads again: most are over by then, at a barrier, and nobody ever asks.
+    `keeps` says that somebody may ask for those, too.
     """
 
-    def __init__(self, clocks: WarpClocks, phases: Phases, granules: int, group: int) -> None:
+    def __init__(self, clocks: WarpClocks, phases: Phases, granules: int, group: int, *, keeps: bool) -> None:
         """Start with granules that nobody has read."""
         self._clocks = clocks
         self._phases = phases
         self._group = group
+        self._keeps = keeps
         self._reads = Table(group * granules)
         self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read is later
+        self._granule = WIDEST_ACCESS
+        self._pages = Pages(granules * WIDEST_ACCESS)  # where reads have rows, or had them, or wait for them
+        self._marked = 0  # of those that wait, the first ones
+        self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []  # reads that have no rows yet
+        self._count = 0
         self._place()
 
     def clear(self) -> None:
-        """Forget every read."""
-        self._reads.clear()
+        """Forget every read: rows of an earlier wave's warps say nothing any more."""
         self._latest[:] = 0
+        self._pages.clear()
+        self._wait([])
 
     def _place(self) -> None:
         """Note where the rows of each warp begin."""
@@ -58,37 +72,103 @@ class Readers:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each."""
+        self._enter_waiting()
+        self._granule //= factor
         read = np.flatnonzero(self._latest)  # of a large memory warps do not read most
         at = (np.arange(self._group)[:, None] * len(self._latest) + read).reshape(-1)
-        rows = self._reads.get(at)
-        kept = np.flatnonzero(rows[:, TIME])
-        parts = at[kept, None] * factor + np.arange(factor)
+        reads = self._reads
         self._reads = Table(self._group * len(self._latest) * factor)
-        if len(kept):
+        rows = reads.touched(at) if len(at) else None
+        if rows is not None:
+            kept = np.flatnonzero(self._counts(rows))
+            parts = at[kept, None] * factor + np.arange(factor)
             self._reads.put(parts.reshape(-1), rows[kept].repeat(factor, axis=0))
         self._latest = self._latest.repeat(factor)
         self._place()
 
+    # --- entering -------------------------------------------------------------------------------
+
     def enter(self, step: Step, more: Overflow) -> None:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
-        at = self._first.take(step.warps) + step.at
         latest = self._latest.take(step.at)
         again = np.flatnonzero(latest > self._clocks.settled.take(step.rows))
-        last = self._reads.get(at[again])
         self._latest[step.at] = np.maximum(latest, step.entries[:, TIME].max())
-        self._reads.put(at, step.entries)
-        apart = rises(at) or rises(step.warps * len(self._latest) + step.at)
-        if not apart and lanes_differ(self._reads.get(at), step.entries).any():
-            step, some = by_warp_and_granule(step)
-            places = np.full(len(at), -1)
-            places[again] = np.arange(len(again))
-            at, places = at[some], places[some]
-            again = np.flatnonzero(places >= 0)
-            last = last[places[again]]
-            self._reads.put(at, step.entries)
-        read = np.flatnonzero(last[:, TIME] > self._clocks.settled.take(step.rows[again]))
+        if len(again):
+            self._enter_waiting()
+            self._enter_again(step, again, more)
+        else:
+            self._put_off(step.at, step.entries)
+
+    def _enter_again(self, step: Step, again: NDArray[np.int64], more: Overflow) -> None:
+        """Keep reads, of which `again` are of granules that warps have read already."""
+        last = self._reads.get(self._places(step.at[again], step.entries[again]))
+        some, entries = self._put(step.at, step.entries)
+        if some is not None:
+            numbers = np.full(len(step.at), -1)
+            numbers[again] = np.arange(len(again))
+            again = np.flatnonzero(numbers[some] >= 0)
+            last = last[numbers[some][again]]
+            at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
+            step = replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries)
+        late = last[:, TIME] > self._clocks.settled.take(step.rows[again])
+        read = np.flatnonzero(late & self._counts(last))
         if len(read) and self._read_again(step, again[read], last[read], more):
-            self._reads.put(at, step.entries)
+            self._reads.put(self._places(step.at, step.entries), step.entries)
+
+    def _counts(self, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which rows are of warps of this wave."""
+        counts: NDArray[np.bool_] = rows[..., WARP] >= self._clocks.first_warp
+        return counts
+
+    def _places(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the rows of granules for the warps that read them."""
+        return self._first.take(self._warps(entries)) + at
+
+    def _warps(self, entries: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the warps of the wave whose the entries are."""
+        warps: NDArray[np.int32] = entries[:, WARP] - self._clocks.first_warp
+        return warps
+
+    def _put(
+        self, at: NDArray[np.int64], entries: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.int32]]:
+        """Give reads their rows: one of each warp and granule. Return which they are, None for all, and the entries."""
+        places = self._places(at, entries)
+        self._reads.put(places, entries)
+        self._pages.mark(at, self._granule)
+        if rises(places) or not lanes_differ(self._reads.get(places), entries).any():
+            return None, entries
+        some, entries = united(at, self._warps(entries), entries)
+        self._reads.put(places[some], entries)
+        return some, entries
+
+    def _put_off(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+        """Let reads wait."""
+        self._waiting.append((at, entries))
+        self._count += len(at)
+        if self._count > _WAITING:
+            self._forget_settled()
+            if self._count > _WAITING:
+                self._enter_waiting()
+
+    def _forget_settled(self) -> None:
+        """Forget reads that wait if all warps that reach the memory know them: they are over for everybody."""
+        if not self._keeps:
+            groups = self._clocks.settled[: len(self._clocks.now)].reshape(-1, self._group).min(axis=1)
+            late = ((row[:, TIME] > groups.take(self._warps(row) // self._group)).any() for _, row in self._waiting)
+            self._wait(list(compress(self._waiting, late)))
+
+    def _wait(self, reads: list[tuple[NDArray[np.int64], NDArray[np.int32]]]) -> None:
+        """Let only these wait."""
+        self._waiting, self._count, self._marked = reads, sum(len(at) for at, _ in reads), 0
+
+    def _enter_waiting(self) -> None:
+        """Give their rows to reads that wait for them."""
+        if self._waiting:
+            self._forget_settled()
+            for at, entries in self._waiting:
+                self._put(at, entries)
+            self._wait([])
 
     def _read_again(self, step: Step, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
         """Let entries stand for the `last` reads, too, where those were at the same time; else keep these in `more`.
@@ -107,12 +187,22 @@ class Readers:
             more.add(step.at[at[unordered]], last[unordered])
         return bool(now.any())
 
+    # --- asking ---------------------------------------------------------------------------------
+
+    def misses(self, offsets: Offsets, size: int) -> bool:
+        """Tell at a glance that no read of any of `size` bytes at some offsets is of interest; False says nothing."""
+        for at, _ in self._waiting[self._marked :]:
+            self._pages.mark(at, self._granule)
+        self._marked = len(self._waiting)
+        return self._pages.misses(offsets, size)
+
     def of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield which of the granules `at` a warp has read, and the entries of that, warp by warp."""
+        self._enter_waiting()
         for first in range(0, self._group * len(self._latest), len(self._latest)):
             last = self._reads.touched(at + first)
             if last is not None:
-                read = np.flatnonzero(last[:, TIME])
+                read = np.flatnonzero(self._counts(last))
                 yield read, last[read]
 
     def unordered(self, at: NDArray[np.int64], warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
@@ -120,11 +210,12 @@ class Readers:
         unsettled = np.flatnonzero(self._latest.take(at) > self._clocks.settled.take(rows))
         if not len(unsettled):
             return None
+        self._enter_waiting()
         warps, rows = warps[unsettled], rows[unsettled]
         first = warps // self._group * self._group
         places = at[unsettled] + (np.arange(self._group) * len(self._latest))[:, None]
         reads = self._reads.get(places.reshape(-1)).reshape(self._group, -1, COLUMNS)
-        readers, entries = np.nonzero(reads[:, :, TIME] > self._known(rows, first).T)
+        readers, entries = np.nonzero((reads[:, :, TIME] > self._known(rows, first).T) & self._counts(reads))
         if not len(entries):
             return None
         found = Late(entries, first[entries] + readers, reads[readers, entries])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pyptx_sim.checks.race.flags import Racer
 from pyptx_sim.checks.race.lane_masks import named
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
-_Judged = TypeVar("_Judged")
 _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 
@@ -71,14 +70,14 @@ class Reports:
         self._withheld = False
         self._found = False
 
-    def finds(self, judge: Callable[[], _Judged]) -> tuple[bool, _Judged]:
-        """Tell whether what judges reports anything, without handing that on; return what it returns, too."""
+    def finds(self, judge: Callable[[], None]) -> bool:
+        """Tell whether what judges reports anything, without handing that on."""
         self._withheld, self._found = True, False
         try:
-            judged = judge()
+            judge()
         finally:
             self._withheld = False
-        return self._found, judged
+        return self._found
 
     def _report(
         self,

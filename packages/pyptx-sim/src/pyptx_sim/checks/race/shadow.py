@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.readers import Readers
-    from pyptx_sim.observer import Offsets
+    from pyptx_sim.observer import Offsets, Touch
 
 NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
 WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
@@ -175,6 +176,10 @@ class Overflow:
         self._count = 0
         self._thins_at = _GATHERED
 
+    def __len__(self) -> int:
+        """Return how many accesses there are."""
+        return self._count
+
     def add(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
         """Keep accesses to the granules `at`, which are rows of the shadow."""
         if not len(at) or self._count > _MOST:
@@ -278,6 +283,7 @@ class Shadow:
     more_reads: Overflow = field(init=False)
     more_polls: Overflow = field(init=False)
     more_writes: Overflow = field(init=False)
+    _written: Pages = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the tables."""
@@ -285,6 +291,7 @@ class Shadow:
         self.write, self.covered, self.cached = Table(count), Table(count), Table(count)
         self.read, self.first = Table(count), Table(count)
         self.poll, self.first_poll = Table(count), Table(count)
+        self._written = Pages(self.arena_bytes)
         self.clear()
 
     @property
@@ -295,11 +302,26 @@ class Shadow:
         """Forget every access."""
         for table in self._tables:
             table.clear()
+        self._written.clear()
         count = -(-self.arena_bytes // self.granule)
         self.atomic = zeros(count, np.bool_)
         self.more_reads, self.more_polls, self.more_writes = Overflow(count), Overflow(count), Overflow(count)
         if self.readers is not None:
             self.readers.clear()
+
+    def put_write(self, at: NDArray[np.int64], entries: NDArray[np.int32], reach: Reach) -> None:
+        """Set the last writes of the granules `at`, in that reach."""
+        self.write.put(at, entries, reach)
+        self._written.mark(at, self.granule)
+
+    def untouched(self, touch: Touch) -> bool:
+        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        if not self._written.misses(touch.offsets, touch.size):
+            return False
+        return not touch.writes or (self.readers is not None and self._unread(self.readers, touch))
+
+    def _unread(self, readers: Readers, touch: Touch) -> bool:
+        return not self.more_reads and readers.misses(touch.offsets, touch.size)
 
     def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool) -> None:
         """Say of the last writes of granules whether they were strong; where none ever was, nothing is to be said."""
@@ -352,10 +374,8 @@ def _entries_of(
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:
     """Return the widest granule, at most as wide as `granule`, that accesses of `size` bytes fill."""
-    low_bits = int(np.bitwise_or.reduce(offsets, axis=None))
-    while granule > size or low_bits & (granule - 1):
-        granule //= 2
-    return granule
+    low_bits = int(np.bitwise_or.reduce(offsets, axis=None)) | size
+    return min(granule, low_bits & -low_bits)
 
 
 def pieces(offsets: Offsets, size: int, width: int) -> Offsets:
