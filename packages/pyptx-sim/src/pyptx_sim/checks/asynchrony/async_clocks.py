@@ -21,8 +21,6 @@ from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
@@ -121,10 +119,10 @@ class AsyncClocks:
                 return kind.wait
         return None
 
-    def enter(self, work: Work, touch: Touch, item_ids: Sequence[int]) -> tuple[Offsets, NDArray[np.int32]]:
+    def enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> tuple[Offsets, NDArray[np.int32]]:
         """Return the column and the clock of the agent of each operation, by its item_id, for work issued now."""
         if touch.barriers is not None:
-            told = zip(touch.barriers.tolist(), item_ids, strict=True)
+            told = zip(touch.barriers.tolist(), item_ids.tolist(), strict=True)
             entries = [self._told(item_id, self._barrier(place)) for place, item_id in told]
             return np.array([column for column, _ in entries]), np.array([time for _, time in entries], np.int32)
         kind = work.kind
@@ -143,11 +141,11 @@ class AsyncClocks:
             waiting.append((item_id, int(self._now[column])))
         return column, int(self._now[column])
 
-    def _grouped(self, work: Work, owner: Owner, item_ids: Sequence[int]) -> tuple[Offsets, NDArray[np.int32]]:
+    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> tuple[Offsets, NDArray[np.int32]]:
         """Return the column and the clock of each operation; those of one warp and one item_id have the same."""
         agents = self._column(owner, 0) + work.warps
         order = np.argsort(work.warps, kind="stable")
-        lanes, groups, columns, items = work.lanes[order], work.groups[order], agents[order], np.array(item_ids)[order]
+        lanes, groups, columns, items = work.lanes[order], work.groups[order], agents[order], item_ids[order]
         news = np.ones(len(order), np.bool_)
         news[1:] = (columns[1:] != columns[:-1]) | (items[1:] != items[:-1])
         first = np.flatnonzero(news)

@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -222,7 +222,7 @@ class AsyncRaces:
                 does = "issues work that writes" if touch.writes else "issues work that reads"
                 self._against(marks, entries, does, writes=touch.writes)
 
-    def enter(self, work: Work, item_ids: Sequence[int]) -> None:
+    def enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         """Enter work that has been judged; `item_ids` name its operations in later events."""
         blocks = work.warps // self._view.warps_per_cta
         for touch in work.touches:

@@ -14,6 +14,8 @@ from pyptx_sim.machine.lanes import WARP
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from pyptx_sim.observer import Offsets, Space, Touch, Work
 
 _WIDEST: Final = 1 << 16  # bytes of a granule
@@ -30,9 +32,9 @@ class Batch:
     work: Work
 
     @property
-    def item_ids(self) -> tuple[int, ...]:
+    def item_ids(self) -> NDArray[np.int64]:
         """The name of each operation in later events."""
-        return tuple(each.item_id for each in self.works)
+        return np.array([each.item_id for each in self.works])
 
 
 def batches(works: Sequence[Work]) -> Iterator[Sequence[Work] | Batch]:

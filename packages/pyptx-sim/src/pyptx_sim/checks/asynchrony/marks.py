@@ -26,7 +26,8 @@ ATOMIC: Final = 1  # the column of an agent's row that has no lanes
 # Reads of so many agents of a block are kept for each granule.
 READERS: Final = 16
 _ALWAYS: Final = np.iinfo(np.int32).max  # a time that nobody knows
-_COARSER: Final = 8  # granules of which a piece has more are looked up in the summary first
+_COARSER: Final = 8  # granules of which a piece has more are looked up in a summary first
+_UNASKED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,59 +89,79 @@ def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.i
 class Layer:
     """The last accesses of one kind: rows of the agent (from 1), 1 for an atomic update, the agent's clock, the pc."""
 
-    def __init__(self, size: int, *, summed_up: bool) -> None:
-        """Begin with memory of so many bytes that nothing has touched; `summed_up`: much of it is looked up at once."""
-        self._size = size
-        self._summed_up = summed_up
-        self.granule = WIDEST
-        self.table = Table(-(-size // WIDEST))
-        self.summary: Table | None = None  # of the widest granules: their parts' last access, if one agent's
+    def __init__(self, size: int, granule: int = WIDEST) -> None:
+        """Begin with memory of so many bytes that nothing has touched."""
+        self.granule = granule
+        self.table = Table(-(-size // granule))
 
-    def fit(self, offsets: Offsets, size: int) -> None:
-        """Split all granules until none is wider than such a piece."""
-        granule = fitting(self.granule, offsets, size)
+    def narrow(self, granule: int) -> None:
+        """Split all granules until they are no wider."""
         factor, self.granule = self.granule // granule, granule
         if factor > 1:
-            if self.summary is None and self._summed_up:
-                self.summary = Table(-(-self._size // WIDEST))
-                at, rows = self.table.entries()
-                if len(at):
-                    self.summary.put(at, rows)
             self.table.split(factor)
 
-    def enter(self, offsets: Offsets, size: int, owners: Offsets, rows: NDArray[np.int32]) -> None:
-        """Enter pieces of operations, each of which has a row."""
-        self.fit(offsets, size)
-        at, pieces = granules_of(offsets, size, self.granule)
-        self.table.fill(at, rows, owners[pieces])
-        if self.summary is not None:
-            at, pieces = granules_of(offsets, size, WIDEST)
-            new = np.ones(len(at), np.bool_)
-            new[1:] = at[1:] != at[:-1]
-            self._sum_up(self.summary, at[new], rows[owners[pieces[new]]])
+    def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
+        """Enter accesses to the granules `at`, each by an operation, which has a row."""
+        self.table.fill(at, rows, owners)
 
-    def _sum_up(self, summary: Table, at: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
-        """Enter rows in the summary; where agents meet, one has to look closer from now on."""
-        before = summary.get(at)
-        summary.put(at, rows)
-        met = (before[:, WARP] != NOBODY) & (before[:, WARP] != rows[:, WARP]) | (before[:, TIME] == _ALWAYS)
-        met |= summary.get(at)[:, WARP] != rows[:, WARP]
-        if met.any():
-            rows[met, TIME] = _ALWAYS
-            summary.put(at[met], rows[met])
+    def may_hold(self, entries: Entries) -> bool:  # noqa: ARG002 - who knows more looks at them
+        """Tell at a glance whether anything here may concern entries."""
+        return True
+
+
+class ReadLayer(Layer):
+    """Reads, and their summary: of each of the widest granules the last one of any part, where all are one agent's.
+
+    The summary is made when somebody asks, and no more once many reads have been entered that nobody has asked for.
+    """
+
+    def __init__(self, size: int, granule: int) -> None:
+        """Begin with memory of so many bytes that nothing has touched."""
+        super().__init__(size, granule)
+        self._summary: Table | None = Table(-(-size // WIDEST))
+        # What is not in the summary yet: granules, how many of them make a wide one, and their rows.
+        self._fresh: list[tuple[NDArray[np.int64], int, Offsets, NDArray[np.int32]]] = []
+
+    def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
+        """Enter accesses to the granules `at`, each by an operation, which has a row."""
+        super().enter(at, owners, rows)
+        if self._summary is not None:
+            self._fresh.append((at, WIDEST // self.granule, owners, rows))
+            if len(self._fresh) > _UNASKED:
+                self._summary = None
+                self._fresh.clear()
 
     def may_hold(self, entries: Entries) -> bool:
         """Tell at a glance whether anything here may concern entries."""
-        if entries.size < _COARSER * self.granule or self.summary is None or entries.atomic:
+        if entries.size < _COARSER * self.granule or self._summary is None or entries.atomic:
             return True
-        return bool(late(self.summary, entries, entries.granules(WIDEST)).any())
+        for at, parts, owners, rows in self._fresh:
+            _sum_up(self._summary, at // parts, rows[owners])
+        self._fresh.clear()
+        return bool(late(self._summary, entries, entries.granules(WIDEST)).any())
+
+
+def _sum_up(summary: Table, at: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
+    """Enter rows in a summary; where agents meet, one has to look closer from now on."""
+    last = np.ones(len(at), np.bool_)
+    last[:-1] = (at[1:] != at[:-1]) | (rows[1:, WARP] != rows[:-1, WARP])
+    at, rows = at[last], rows[last]
+    before = summary.get(at)
+    summary.put(at, rows)
+    met = (before[:, WARP] != NOBODY) & (before[:, WARP] != rows[:, WARP]) | (before[:, TIME] == _ALWAYS)
+    met |= summary.get(at)[:, WARP] != rows[:, WARP]
+    if met.any():
+        rows[met, TIME] = _ALWAYS
+        summary.put(at[met], rows[met])
 
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
     """Tell which granules of entries were last touched, as a table says, by what these do not know to be over."""
     last, owners = table.get(granules.at), entries.owners[granules.pieces]
     # What nobody has touched has the time 0, which is known of anybody.
-    found: NDArray[np.bool_] = entries.known[entries.rows[owners], last[:, WARP] - 1] < last[:, TIME]
+    columns = entries.known.shape[1]
+    at = entries.rows[owners] * columns + np.maximum(last[:, WARP] - 1, 0)
+    found: NDArray[np.bool_] = entries.known.reshape(-1).take(at) < last[:, TIME]
     return found
 
 
@@ -150,8 +171,9 @@ class Marks:
     def __init__(self, size: int) -> None:
         """Begin with memory of so many bytes that nothing has touched."""
         self._size = size
-        self.write = Layer(size, summed_up=False)
-        self.reads: list[Layer] = []
+        self.write = Layer(size)
+        self.reads: list[ReadLayer] = []
+        self._granule = WIDEST  # of all that is read
         self._readers: dict[int, int] = {}  # by block, how many agents have read
         self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # by block and agent, from 1
 
@@ -166,23 +188,29 @@ class Marks:
                 count = self._readers[block] = self._readers.get(block, 0) + 1
                 self._numbers[block, agent] = (count - 1) % READERS + 1
         numbers: NDArray[np.int64] = self._numbers[blocks, agents] - 1
-        self.reads += [Layer(self._size, summed_up=True) for _ in range(int(numbers.max()) + 1 - len(self.reads))]
+        missing_layers = int(numbers.max()) + 1 - len(self.reads)
+        self.reads += [ReadLayer(self._size, self._granule) for _ in range(missing_layers)]
         return numbers
 
     def enter(self, touch: Touch, rows: NDArray[np.int32], blocks: NDArray[np.int64]) -> None:
         """Enter what operations of blocks touch, each with its row."""
-        offsets, size, owners = touch.offsets, touch.size, touch.owners
+        granule = fitting(self.write.granule if touch.writes else self._granule, touch.offsets, touch.size)
+        at, pieces = granules_of(touch.offsets, touch.size, granule)
+        owners = touch.owners[pieces]
         if touch.writes:
-            self.write.enter(offsets, size, owners, rows)
+            self.write.narrow(granule)
+            self.write.enter(at, owners, rows)
             return
+        self._granule = granule
         numbers = self._numbers_of(blocks, rows[:, WARP].astype(np.int64))
+        for layer in self.reads:
+            layer.narrow(granule)
         if (numbers == numbers[0]).all():
-            self.reads[int(numbers[0])].enter(offsets, size, owners, rows)
+            self.reads[int(numbers[0])].enter(at, owners, rows)
             return
-        by_piece = numbers.astype(np.uint8)[owners]
-        order = by_piece.argsort(kind="stable")
-        ends = np.bincount(by_piece).cumsum().tolist()
+        by_entry = numbers.astype(np.uint8)[owners]
+        order = by_entry.argsort(kind="stable")
+        at, owners, ends = at[order], owners[order], np.bincount(by_entry).cumsum().tolist()
         for number, (start, end) in enumerate(pairwise((0, *ends))):
             if start < end:
-                some = order[start:end]
-                self.reads[number].enter(offsets[some], size, owners[some], rows)
+                self.reads[number].enter(at[start:end], owners[start:end], rows)

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.async_races import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -95,10 +95,10 @@ class Starts:
             if order.writes:
                 self.leave((space, offset), np.array([warp]))
 
-    def entered(self, work: Work, item_ids: Sequence[int]) -> None:
+    def entered(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         """Note what those know who issue work; `item_ids` name its operations in later events."""
-        for item_id in () if self._settled else set(item_ids):
-            issuers = self._clusters_of(work.warps[np.array(item_ids) == item_id])
+        for item_id in () if self._settled else np.unique(item_ids).tolist():
+            issuers = self._clusters_of(work.warps[item_ids == item_id])
             self._issued[item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
 
     def completed(self, item_id: int, at: object) -> None:

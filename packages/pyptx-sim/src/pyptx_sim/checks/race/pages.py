@@ -33,8 +33,8 @@ class Pages:
 
     def misses(self, offsets: Offsets, size: int) -> bool:
         """Tell at a glance that nobody has touched any of `size` bytes at each of some offsets; False says nothing."""
-        bounds = np.stack([offsets, offsets + (size - 1)], axis=1) >> _BITS
+        first, last = offsets >> _BITS, offsets + (size - 1) >> _BITS
         if size <= PAGE:
-            return not self._touched.take(bounds).any()
-        bounds[:, 1] += 1
-        return not np.logical_or.reduceat(self._touched, bounds.reshape(-1))[::2].any()
+            return not (self._touched.take(first).any() or self._touched.take(last).any())
+        bounds = np.stack([first, last + 1], axis=1).reshape(-1)
+        return not np.logical_or.reduceat(self._touched, bounds)[::2].any()

@@ -36,6 +36,8 @@ from pyptx_sim.observer import Observer, Touch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
@@ -194,7 +196,7 @@ class RaceChecker(Observer):
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
         self._judge(work)
-        self._enter(work, [work.item_id] * len(work.warps))
+        self._enter(work, np.full(len(work.warps), work.item_id))
 
     def issued_together(self, works: Sequence[Work]) -> None:
         """Do so with all works at once, if there is nothing to report; else with one after the other."""
@@ -205,7 +207,7 @@ class RaceChecker(Observer):
             for work in some.works if isinstance(some, Batch) else some:
                 self.issued(work)
 
-    def _enter(self, work: Work, item_ids: Sequence[int]) -> None:
+    def _enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
