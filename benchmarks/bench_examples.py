@@ -4,8 +4,9 @@
 
 Prints, for each kernel and size, the best seconds of N runs: tracing and emitting, the simulation without checks,
 the same with all of them, and their ratio; beside them NumPy's product of the same matrices in float32, in the same
-run. Exits 1 where a figure is above what is promised: a matrix product of 512 in 0.1 s, one of 1024 on Hopper in 1.2 s,
-checks at 4 times the time without, tracing and emitting a matrix product in 20 ms.
+run. Exits 1 where a figure is above what is promised: a matrix product of 512 in 0.1 s (0.4 s where one pair of blocks
+takes all tiles over), one of 1024 on Hopper in 1.2 s, checks at 4 times the time without, tracing and emitting a matrix
+product in 20 ms.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ CASES = (
     Case("blackwell.gemm_pipelined_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_2sm_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_highperf_blackwell:gemm", 512, 0.1),
-    Case("blackwell.gemm_persistent_blackwell:gemm", 512, 0.1),
+    Case("blackwell.gemm_persistent_blackwell:gemm", 512, 0.4),  # one pair takes all four tiles, in turn
     Case("hopper.gemm_warp_specialised:gemm", 1024, 1.2),
     Case("hopper.gemm_highperf_hopper:gemm", 1024, 1.2),
 )

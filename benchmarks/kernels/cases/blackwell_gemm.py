@@ -1,0 +1,37 @@
+"""Matrix products by tcgen05, the ladder of examples/blackwell, beside cuBLAS; on sm_100 alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from benchmarks.kernels.case import Case, built, late, normal
+from benchmarks.kernels.cases.hopper_gemm import product
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER = "examples.blackwell"
+
+
+def step(name: str, kernel: Callable[..., object], size: int) -> Case:
+    """Return the case of one step of the ladder for square bf16 factors."""
+    case = product(name, kernel, (size, size, size))
+    return replace(
+        case,
+        name=case.name.replace("hopper", "blackwell"),
+        small=normal((300, 72), (72, 264), dtype="bfloat16"),
+        capability=(10, 0),
+    )
+
+
+CASES = (
+    step("persistent", late(f"{FOLDER}.gemm_persistent_blackwell:gemm"), 8192),
+    step("persistent", late(f"{FOLDER}.gemm_persistent_blackwell:gemm"), 4096),
+    step("highperf", late(f"{FOLDER}.gemm_highperf_blackwell:gemm"), 8192),
+    step("highperf", late(f"{FOLDER}.gemm_highperf_blackwell:gemm"), 4096),
+    step("highperf, tiles of 128 columns", built(f"{FOLDER}.gemm_highperf_blackwell:build_gemm", block_n=128), 2048),
+    step("pairs", late(f"{FOLDER}.gemm_2sm_blackwell:gemm"), 8192),
+    step("pipelined", late(f"{FOLDER}.gemm_pipelined_blackwell:gemm"), 8192),
+    step("simple", late(f"{FOLDER}.gemm_simple_blackwell:gemm"), 8192),
+)
