@@ -28,7 +28,7 @@ SHAPES = {
     "gemm_persistent_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
 }
 # The last two steps, with few blocks for all tiles.
-LAST = (
+LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_highperf_blackwell", {"blocks": 2}),
     ("gemm_highperf_blackwell", {"blocks": 5}),
     ("gemm_persistent_blackwell", {}),
@@ -105,7 +105,8 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
             return TakingBlock.corner(self, tile >> 1)
 
     factors = [np.ones(shape, ml_dtypes.bfloat16) for shape in ((520, 8), (8, 8))]
-    result = Twins().kernel().simulate(*factors, checks="all", **schedule)
+    twins: Any = Twins()
+    result = twins.kernel().simulate(*factors, checks="all", **schedule)
     assert (result.outputs[0].astype(np.float64) == 8).all()
     assert "'c'" in str(result.findings[0])
 
