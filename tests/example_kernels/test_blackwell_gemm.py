@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from tools.shares import full
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pyptx_dsl.registers.register import Reg
 
@@ -109,6 +111,15 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
     result = twins.kernel().simulate(*factors, checks="all", **schedule)
     assert (result.outputs[0].astype(np.float64) == 8).all()
     assert "'c'" in str(result.findings[0])
+
+
+def test_a_timeline_shows_when_each_product_ends(tmp_path: Path) -> None:
+    """Also of products that the simulator performs together with later ones."""
+    factors = [np.ones(shape, ml_dtypes.bfloat16) for shape in ((8, 136), (136, 8))]
+    kernel_of("gemm_simple_blackwell").simulate(*factors, trace=tmp_path / "run.json")
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    ends = [event["args"].get("ended", True) for event in events if event["name"].startswith("tcgen05.mma")]
+    assert ends == [True] * (3 * 4)
 
 
 @EACH

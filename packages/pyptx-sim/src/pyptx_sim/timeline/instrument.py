@@ -15,6 +15,7 @@ from pyptx_sim.machine.asynchrony.engine import Engine
 if TYPE_CHECKING:
     import numpy as np
 
+    from pyptx_sim.extension import AsyncItem
     from pyptx_sim.findings import Finding
     from pyptx_sim.machine.asynchrony.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes
@@ -88,6 +89,12 @@ class WatchedEngine(Engine):
         before = len(item)
         super()._complete(item, which)
         self._recorder.complete(item, which, before)
+
+    def _take(self, item: AsyncItem, which: Mask) -> AsyncItem:
+        before = len(item)
+        taken = super()._take(item, which)
+        self._recorder.complete(item, which, before)
+        return taken
 
 
 class WatchedLog(FindingLog):

@@ -157,8 +157,13 @@ class Engine:
                 continue
             mask = which(earlier)
             if mask is not None and mask.any():
-                taken.append(earlier.part(mask))
-                earlier.keep(~mask)
+                taken.append(self._take(earlier, mask))
+        return taken
+
+    def _take(self, item: AsyncItem, which: Mask) -> AsyncItem:
+        """Move operations of an item to one of their own, which completes elsewhere."""
+        taken = item.part(which)
+        item.keep(~which)
         return taken
 
     def complete_some(self, completes: Callable[[Item], Mask | None]) -> None:
