@@ -21,7 +21,8 @@ Three kinds of warps work side by side, and two rings of barriers are all that t
 A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
 multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
 
-`gemm_persistent_blackwell.py` is the last step: it takes this kernel, and lets the device hand out the tiles.
+`gemm_persistent_blackwell.py` is the last step: it takes this kernel, and lets the device hand out the tiles. Others
+take parts of it, and differ where they say so: `gemm_fp8_blackwell.py`, `block_scaled.py`, `grouped_gemm_blackwell.py`.
 
     python examples/blackwell/gemm_highperf_blackwell.py
 """
@@ -32,40 +33,41 @@ import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, f32, u32
+from pyptx.types import PtxType, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.blackwell.rings import Ring, first_of_pair
 from examples.blackwell.sums import VECTOR, chunks, round_pairs
 from examples.tile_order import place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from pyptx import TensorSpec
-    from pyptx.reg import Reg
+    from pyptx import TensorSpec, Tile
+    from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef
 
 PAIR, BOTH = 2, 0b11  # blocks that multiply together, and the mask of them
 BM, HALF = 256, 128  # rows of a tile, and of a block: a lane of tensor memory to each
-BK = 64  # of K to a stage: a row of the 128B swizzle
 STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two behind them fetch and multiply
 ROWS, COLUMNS = 32, 64  # of C, that a warp stores at a time
 BUFFERS = 2  # of that size, for each warp
-ACCUMULATORS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """How a product is cut up among pairs of blocks."""
 
+    dtype: ClassVar[PtxType] = bf16
+    accumulators: ClassVar[int] = 2
     warps: ClassVar[int] = MULTIPLIER + 1  # of a block
     persistent: ClassVar[int] = 1  # blocks to a multiprocessor, at most; 0: all of the grid
     block_n: int = 256
@@ -81,30 +83,57 @@ class Cut:
             raise ValueError(f"stages={self.stages}, band={self.band}: two stages and a row, or more")
 
     @property
+    def block_k(self) -> int:
+        """How much of K a stage has: a row of the 128B swizzle."""
+        return 1024 // self.dtype.bits
+
+    @property
     def a_tile(self) -> SharedTile:
         """What a block holds of A: its half of the rows."""
-        return SharedTile(bf16, (HALF, BK), stages=self.stages)
+        return SharedTile(self.dtype, (HALF, self.block_k), stages=self.stages)
 
     @property
     def b_tile(self) -> SharedTile:
         """What a block holds of B: its half of the columns."""
         columns = self.block_n // PAIR
-        shape = (columns, BK) if self.b_major == "K" else (BK, columns)
-        return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
+        shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
+        return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
         """What a warp stores at a time, and the buffers of all warps."""
         return SharedTile(bf16, (ROWS, COLUMNS), stages=STORING * BUFFERS)
 
+    @property
+    def stage_bytes(self) -> int:
+        """What a block holds in a stage."""
+        return self.a_tile.stage_bytes + self.b_tile.stage_bytes
+
     def extent(self, M: int, N: int) -> tuple[int, int]:
         """Return how many tiles there are, below each other and side by side."""
         return -(-M // BM), -(-N // self.block_n)
 
-    def grid(self, M: int, N: int, K: int) -> int:
+    def grid(self, M: int, N: int) -> int:
         """Return the number of blocks: a pair for each tile."""
         rows, columns = self.extent(M, N)
         return PAIR * rows * columns
+
+    @property
+    def factors(self) -> tuple[Tile, ...]:
+        """A, and B as it lies."""
+        b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
+        return self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*b_dims)
+
+    @property
+    def launch(self) -> dict[str, Any]:
+        """What `kernel` has to know beside the arrays."""
+        return {
+            "grid": self.grid,
+            "cluster": PAIR,
+            "block": 32 * self.warps,
+            "persistent": self.persistent,
+            "arch": "sm_100a",
+        }
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
         """Allocate what a block has in shared memory."""
@@ -112,27 +141,11 @@ class Cut:
 
     def kernel(self):
         """Put the parts together."""
-        b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
 
-        @kernel(
-            in_specs=(self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*b_dims)),
-            out_specs=(self.c_tile.tma_tile("M", "N"),),
-            grid=self.grid,
-            cluster=PAIR,
-            block=32 * self.warps,
-            persistent=self.persistent,
-            arch="sm_100a",
-        )
+        @kernel(in_specs=self.factors, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, c) -> None:
             """Multiply, each pair tile after tile of C."""
-            block = self.block(a, b, c)
-            with ptx.if_((block.warp == 0) & block.elected):
-                block.begin()
-            ptx.cluster.sync()  # the other block sees the barriers
-            columns = ACCUMULATORS * self.block_n
-            with ptx.tmem.alloc(columns, cta_group=2, when=block.warp == 0, relinquish=True) as t:
-                block.work(t)
-            ptx.ret()
+            self.block(a, b, c).run()
 
         return gemm
 
@@ -149,37 +162,17 @@ class Gemm(Cut):
         if self.blocks is not None and self.blocks < PAIR:
             raise ValueError(f"blocks={self.blocks}: a pair, or more")
 
-    def grid(self, M: int, N: int, K: int) -> int:
+    def grid(self, M: int, N: int) -> int:
         """Return the number of blocks, at most."""
-        blocks = Cut.grid(self, M, N, K)
+        blocks = Cut.grid(self, M, N)
         return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
 
 
-class Ring:
-    """Places that are filled and emptied in turn, and the barriers by which each side knows of the other.
+class Corner(NamedTuple):
+    """Where a block begins in a tile: its first row, and its first column of C."""
 
-    A phase of `full` ends when all `fillers` have arrived, and the bytes that they told of; one of `empty` when all
-    `emptiers` have.
-    """
-
-    def __init__(self, count: int, *, fillers: int, emptiers: int) -> None:
-        """Allocate the barriers."""
-        self.full, self.empty = smem.mbarrier(count), smem.mbarrier(count)
-        self.count, self.fillers, self.emptiers = count, fillers, emptiers
-
-    def init(self) -> None:
-        """Emit the initialisation, two instructions a place, for one thread. A fence has to follow."""
-        for full, empty in zip(self.full, self.empty, strict=True):
-            ptx.mbarrier.init(full, self.fillers)
-            ptx.mbarrier.init(empty, self.emptiers)
-
-    def filling(self):
-        """Return where a filler stands, for whom all places are empty at first: two instructions."""
-        return ptx.pipeline(self.count, phase=reg.scalar(u32, init=1))
-
-    def emptying(self):
-        """Return where an emptier stands: two instructions."""
-        return ptx.pipeline(self.count)
+    row: Reg
+    column: Reg
 
 
 class Block:
@@ -193,10 +186,24 @@ class Block:
         self.plan, self.a, self.b, self.c = plan, a, b, c
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=1)
-        self.sums = Ring(ACCUMULATORS, fillers=1, emptiers=PAIR * STORING)
+        self.sums = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
         self.rank = ptx.special.cluster_ctarank()
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
+
+    def run(self) -> None:
+        """Do all that there is to do."""
+        with ptx.if_((self.warp == 0) & self.elected):
+            self.begin()
+        ptx.cluster.sync()  # the other block sees the barriers
+        with ptx.tmem.alloc(self.tensor_columns, cta_group=2, when=self.warp == 0, relinquish=True) as t:
+            self.work(t)
+        ptx.ret()
+
+    @property
+    def tensor_columns(self) -> int:
+        """How much of tensor memory a block needs: here, for its accumulators."""
+        return self.plan.accumulators * self.plan.block_n
 
     def begin(self) -> None:
         """Fetch the tensors' maps, initialise the barriers, and tell the cluster and TMA of them: for one thread."""
@@ -220,39 +227,38 @@ class Block:
         rows, columns = self.plan.extent(*self.c.shape)
         yield from ptx.range_(ptx.special.clusterid.x(), rows * columns, ptx.special.nclusterid.x())
 
-    def corner(self, tile: Reg) -> tuple[Reg, Reg]:
-        """Return the first row of this block, and the first column, of a tile."""
+    def corner(self, tile: Reg) -> Corner:
+        """Return where this block begins in a tile."""
         row, column = place(tile, *self.plan.extent(*self.c.shape), self.plan.band)
-        return row * BM + self.rank * HALF, column * self.plan.block_n
+        return Corner(row * BM + self.rank * HALF, column * self.plan.block_n)
 
     def produce(self) -> None:
-        """Fill one stage after the other with this block's halves, as soon as the products have read what was in it."""
-        A, B = self.plan.a_tile, self.plan.b_tile
+        """Fill one stage after the other, as soon as the products have read what was in it."""
         ring = self.stages.filling()
         for tile in self.tiles():
-            row, column = self.corner(tile)
-            column += self.rank * B.mn
+            corner = self.corner(tile)
             with ptx.if_(self.elected):
-                for k in ptx.range_(0, self.a.shape[1], BK):
+                for k in ptx.range_(0, self.a.shape[1], self.plan.block_k):
                     stage, phase = ring.advance()
                     ptx.mbarrier.wait(self.stages.empty[stage], phase)
                     full = first_of_pair(self.stages.full[stage])
-                    ptx.mbarrier.arrive_cluster(full, tx_count=A.stage_bytes + B.stage_bytes)
-                    self.fetch(self.a, self.shared_a[stage], (k, row), full)
-                    for panel in range(B.panels):
-                        at = (k, column) if B.major == "K" else (column + panel * B.panel_columns, k)
-                        shared = self.shared_b[stage, panel] if B.panels > 1 else self.shared_b[stage]
-                        self.fetch(self.b, shared, at, full)
+                    ptx.mbarrier.arrive_cluster(full, tx_count=self.plan.stage_bytes)
+                    self.fetch(stage, corner, k, full)
 
-    @staticmethod
-    def fetch(tensor: TensorSpec, shared, at: tuple[Reg, Reg], full: Reg) -> None:
-        """Copy a box to this block, and count its bytes at a barrier of the pair."""
-        ptx.cp.async_.bulk.tensor_2d(dst=shared, src=tensor, coord=at, mbar=full, cta_group=2)
+    def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
+        """Copy this block's halves, from K on, to a stage; their bytes count at a barrier of the pair."""
+        B, at = self.plan.b_tile, (k, corner.row)
+        ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
+        column = corner.column + self.rank * B.mn
+        for panel in range(B.panels):
+            at = (k, column) if B.major == "K" else (column + panel * B.panel_columns, k)
+            shared = self.shared_b[stage, panel] if B.panels > 1 else self.shared_b[stage]
+            ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:
         """Multiply stage after stage into one accumulator, and then into the other, as soon as it has been read."""
-        steps, columns = -(-self.a.shape[1] // BK), self.plan.block_n
-        a0, b0 = ptx.tcgen05.descriptor(self.shared_a), ptx.tcgen05.descriptor(self.shared_b)
+        steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
+        first = self.descriptors()
         stages, accumulators = self.stages.emptying(), self.sums.filling()
         for _ in self.tiles():
             accumulator, phase = accumulators.advance()
@@ -264,24 +270,28 @@ class Block:
                     stage, phase = stages.advance()
                     ptx.mbarrier.wait(self.stages.full[stage], phase)
                     ptx.tcgen05.fence_after_thread_sync()
-                    self.products(d, a0, b0, stage, adds=step > 0)
+                    self.products(d, first, stage, adds=step > 0)
                     ptx.tcgen05.commit(self.stages.empty[stage], cta_group=2, multicast_mask=BOTH)
                 ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=BOTH)
 
-    def products(self, d, a0: Reg, b0: Reg, stage: Reg, *, adds: Reg) -> None:
+    def descriptors(self) -> tuple[Reg, ...]:
+        """Return the descriptors of what products read of the first stage."""
+        return ptx.tcgen05.descriptor(self.shared_a), ptx.tcgen05.descriptor(self.shared_b)
+
+    def products(self, d, first: Sequence[Reg], stage: Reg, *, adds: Reg) -> None:
         """Issue the products of one stage; the first of them overwrites `d` where `adds` is false."""
         A, B = self.plan.a_tile, self.plan.b_tile
-        a = ptx.tcgen05.advance(a0, A.stage_bytes, times=stage)
-        b = ptx.tcgen05.advance(b0, B.stage_bytes, times=stage)
-        for k in range(0, BK, A.k_step):
+        a = ptx.tcgen05.advance(first[0], A.stage_bytes, times=stage)
+        b = ptx.tcgen05.advance(first[1], B.stage_bytes, times=stage)
+        for k in range(0, A.k, A.k_step):
             ptx.tcgen05.mma.async_2sm(
                 d,
                 a,
                 b,
                 shape=(BM, self.plan.block_n),
                 dtype_d=f32,
-                dtype_a=bf16,
-                dtype_b=bf16,
+                dtype_a=A.dtype,
+                dtype_b=B.dtype,
                 trans_b=1 if B.major == "MN" else 0,
                 a_k_offset=A.offset(k=k),
                 b_k_offset=B.offset(k=k),
@@ -293,7 +303,7 @@ class Block:
         columns, pairs = self.plan.block_n, reg.array(b32, COLUMNS // 2)
         accumulators = self.sums.emptying()
         for tile in self.tiles():
-            row, column = self.corner(tile)
+            corner = self.corner(tile)
             accumulator, phase = accumulators.advance()
             ptx.mbarrier.wait(self.sums.full[accumulator], phase)
             ptx.tcgen05.fence_after_thread_sync()
@@ -301,9 +311,14 @@ class Block:
             for first, sums in chunks(d, self.warp, COLUMNS):
                 if first + COLUMNS == columns:
                     self.release(self.sums.empty[accumulator])
+                at = corner._replace(row=corner.row + self.warp * ROWS, column=corner.column + first)
+                self.scale(sums, at)
                 round_pairs(pairs, sums)
-                self.write(pairs, first // COLUMNS % BUFFERS, (column + first, row + self.warp * ROWS))
+                self.write(pairs, first // COLUMNS % BUFFERS, at)
         ptx.cp.async_.bulk.wait_group(0)
+
+    def scale(self, sums: RegArray, at: Corner) -> None:
+        """Change the sums of a row of each thread before they are rounded: here, leave them as they are."""
 
     def release(self, empty: MbarrierRef) -> None:
         """Tell the multiplying warp, which is in the first block, that this warp has loaded all of its sums."""
@@ -311,7 +326,7 @@ class Block:
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), pred=self.elected)
 
-    def write(self, pairs, buffer: int, at: tuple[Reg, Reg]) -> None:
+    def write(self, pairs: RegArray, buffer: int, at: Corner) -> None:
         """Put 64 columns of a row of each thread into one of the warp's buffers, and let TMA write it out."""
         lane, number = ptx.special.laneid(), self.warp * BUFFERS + buffer
         ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # what was in this buffer is on its way
@@ -321,13 +336,8 @@ class Block:
         ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
         ptx.bar.warp.sync()
         with ptx.if_(self.elected):
-            ptx.cp.async_.bulk.tensor_2d.store(dst=self.c, src=self.shared_c[number], coord=at)
+            ptx.cp.async_.bulk.tensor_2d.store(dst=self.c, src=self.shared_c[number], coord=(at.column, at.row))
             ptx.cp.async_.bulk.commit_group()
-
-
-def first_of_pair(barrier: MbarrierRef) -> Reg:
-    """Return the address of a barrier in the first block: one instruction."""
-    return ptx.cluster.map_shared_u32(barrier, 0)
 
 
 @functools.cache

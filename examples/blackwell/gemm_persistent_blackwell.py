@@ -36,7 +36,8 @@ from pyptx.types import b32, b128, pred, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.blackwell.gemm_highperf_blackwell import PAIR, STORING, Block, Cut, Ring, first_of_pair
+from examples.blackwell.gemm_highperf_blackwell import PAIR, STORING, Block, Cut
+from examples.blackwell.rings import Ring, first_of_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -96,8 +96,8 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
     from examples.blackwell.gemm_persistent_blackwell import Taking, TakingBlock
 
     class Twins(Taking):
-        def grid(self, M: int, N: int, K: int) -> int:
-            return 2 * Taking.grid(self, M, N, K)
+        def grid(self, M: int, N: int) -> int:
+            return 2 * Taking.grid(self, M, N)
 
         def block(self, *tensors: Any) -> Twin:
             return Twin(self, *tensors)
