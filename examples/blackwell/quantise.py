@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx import Kernel, Tile, kernel, ptx, reg, smem
-from pyptx.types import PtxType, b32, bf16, f32, u32
+from pyptx.types import PtxType, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.blackwell import scales
+from examples.rows.vectors import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 GROUP = 16  # elements to a thread
 THREADS = 256
 WARPS = THREADS // 32
-VECTOR = 16  # bytes of a load
+ACCESS = 32  # bytes of a load
 BLOCKS = 8 * 148  # that look for the largest number: eight to each multiprocessor of a B200
 
 
@@ -72,18 +73,9 @@ def threads(M: int, K: int, block: int) -> int:
 
 
 def load(dtype: PtxType, address: Reg, inside: Reg | None = None) -> list[Reg]:
-    """Load 16 elements as f32, 16 bytes at a time; zeros where `inside` is false."""
-    word = f32 if dtype == f32 else b32
-    words = [reg.scalar(word, init=None if inside is None else 0) for _ in range(GROUP * dtype.bytes // 4)]
-    for first in range(0, len(words), VECTOR // 4):
-        ptx.ld(word, words[first : first + VECTOR // 4], ptx.addr(address, first * 4), pred=inside)
-    if dtype == f32:
-        return words
-    values = [reg.scalar(f32) for _ in range(GROUP)]
-    for pair, low, high in zip(words, values[::2], values[1::2], strict=True):
-        ptx.inst.shl.b32(low, pair, 16)  # a bf16 is the upper half of an f32
-        ptx.inst.and_.b32(high, pair, 0xFFFF0000)
-    return values
+    """Load 16 elements as f32, 32 bytes at a time; zeros where `inside` is false."""
+    offsets = range(0, GROUP * dtype.bytes, ACCESS)
+    return [each for offset in offsets for each in Vector(dtype, ACCESS).load(ptx.addr(address, offset), inside)]
 
 
 def magnitude(values: Sequence[Reg]) -> Reg:
@@ -105,7 +97,7 @@ def largest_of(dtype: PtxType) -> Kernel[tuple[Tile]]:
     """Return the kernel that writes the largest finite magnitude that each of P blocks has seen of N elements."""
 
     @kernel(
-        in_specs=(Tile("N", dtype, align=VECTOR),),
+        in_specs=(Tile("N", dtype, align=ACCESS),),
         out_specs=(Tile("P", f32),),
         grid=lambda N, P: P,
         block=THREADS,

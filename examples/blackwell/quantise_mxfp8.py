@@ -25,7 +25,7 @@ from pyptx.types import PtxType, b16, b32, bf16, e4m3, e4m3x2, f32, u8, u32, ue8
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.blackwell import scales
-from examples.blackwell.quantise import GROUP, THREADS, VECTOR, Group, magnitude, nothing, threads
+from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, magnitude, nothing, threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +66,8 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
     """Return the kernel that quantises matrices of bf16 or f32; R and C are the `scales.extent` of what it writes."""
 
     @kernel(
-        in_specs=(Tile("M", "K", dtype, align=VECTOR),),
-        out_specs=(Tile("M", "K", e4m3, align=VECTOR), scales.tile("R", "C")),
+        in_specs=(Tile("M", "K", dtype, align=ACCESS),),
+        out_specs=(Tile("M", "K", e4m3, align=GROUP), scales.tile("R", "C")),
         grid=lambda M, K: threads(M, K, BLOCK),
         block=THREADS,
         arch="sm_100a",

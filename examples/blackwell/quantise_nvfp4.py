@@ -27,7 +27,7 @@ from pyptx.types import PtxType, b8, b16, b32, bf16, e2m1x2, e4m3x2, f16x2, f32,
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.blackwell import scales
-from examples.blackwell.quantise import GROUP, THREADS, VECTOR, Group, largest, magnitude, nothing, threads
+from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, largest, magnitude, nothing, threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,8 +95,8 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
     """
 
     @kernel(
-        in_specs=(Tile("M", "K", dtype, align=VECTOR), Tile(1, f32)),
-        out_specs=(Tile("M", "H", b8, align=8), scales.tile("R", "C"), Tile(1, f32)),
+        in_specs=(Tile("M", "K", dtype, align=ACCESS), Tile(1, f32)),
+        out_specs=(Tile("M", "H", b8, align=GROUP // 2), scales.tile("R", "C"), Tile(1, f32)),
         grid=lambda M, K: threads(M, K, BLOCK),
         block=THREADS,
         arch="sm_100a",

@@ -32,7 +32,8 @@ Place = TypeVar("Place", int, "Reg", "NDArray[np.int64]")
 
 ROWS = 128  # whose scales lie together
 WORD = 4  # scales of a row that lie together, a byte each
-WORDS = ROWS  # of 512 bytes: one to each row
+WORDS = ROWS  # one to each of these rows
+BYTES = WORDS * WORD
 
 
 def extent(rows: int, blocks: int) -> tuple[int, int]:
@@ -48,7 +49,7 @@ def tile(rows: str, words: str, box: tuple[int, int] = (1, 1)) -> Tile:
 def offset(row: Place, block: Place, words: int) -> Place:
     """Return at which byte the scale of a block of a row lies, in an array with `words` words of each row."""
     line, column = row & 31, (row >> 5) & 3
-    return ((row >> 7) * words + (block >> 2)) * (WORDS * WORD) + line * 16 + column * WORD + (block & 3)
+    return ((row >> 7) * words + (block >> 2)) * BYTES + line * 16 + column * WORD + (block & 3)
 
 
 def rows_of(scales: np.ndarray, rows: int, blocks: int) -> np.ndarray:

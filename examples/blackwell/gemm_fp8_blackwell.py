@@ -1,0 +1,120 @@
+"""Matrix product of fp8: `C[i, j] = scale_a[i] * scale_b[j] * (A @ B.T)[i, j]`, with e4m3 factors and bf16 results.
+
+Tensor cores of Blackwell add up in f32, so that the sums stay in tensor memory over all of K (those of Hopper need
+help: `gemm_fp8_hopper.py`). A scale belongs to a row of A, or to one of B, which is a column of C. It is the same along
+K, so that it is taken out of the sum, and whoever stores a sum multiplies it by both. An array of a single scale is for
+the whole matrix.
+
+All else is that of `gemm_highperf_blackwell.py`: persistent pairs of blocks, two accumulators, stores by TMA.
+
+A is M x K, B is N x K, as quantisers leave it: K is contiguous in both. C is M x N. `scale_a` has M or 1 elements of
+f32, `scale_b` N or 1. K is a multiple of 16 and N one of 8, so that rows are multiples of 16 bytes.
+
+    python examples/blackwell/gemm_fp8_blackwell.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import PtxType, e4m3, f32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell.gemm_highperf_blackwell import Block, Corner, Gemm
+
+if TYPE_CHECKING:
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg, RegArray
+
+VECTOR = 4  # scales to a load of 16 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Fp8Gemm(Gemm):
+    """How the product is cut up: 128 bytes of K to a stage."""
+
+    dtype: ClassVar[PtxType] = e4m3
+    b_major: str = field(default="K", init=False)
+
+    def kernel(self):
+        """Put the parts together."""
+        scales = Tile("SA", f32), Tile("SB", f32, align=4 * VECTOR)
+
+        @kernel(in_specs=(*self.factors, *scales), out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
+        def gemm(a, b, scale_a, scale_b, c) -> None:
+            """Multiply, each pair tile after tile of C."""
+            Fp8Block(self, a, b, c, (scale_a, scale_b)).run()
+
+        return gemm
+
+
+class Fp8Block(Block):
+    """One block of a pair that multiplies its sums by scales."""
+
+    def __init__(
+        self, plan: Fp8Gemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, scales: tuple[TensorSpec, TensorSpec]
+    ) -> None:
+        """Take also the scales; raise ValueError for numbers of them that are neither 1 nor those of the rows."""
+        super().__init__(plan, a, b, c)
+        for name, scale, rows in zip("ab", scales, c.shape, strict=True):
+            if scale.shape[0] not in {1, rows}:
+                raise ValueError(f"scale_{name} has {scale.shape[0]} elements: 1, or {rows}")
+        self.scales = scales
+
+    def scale(self, sums: RegArray, at: Corner) -> None:
+        """Multiply a thread's sums by the scale of their row, and each by that of its column."""
+        of_rows, of_columns = self.scales
+        by_row = load_scales(of_rows, at.row + ptx.special.laneid(), 1)[0]
+        for first in range(0, len(sums), VECTOR):
+            by_column = load_scales(of_columns, at.column + first, VECTOR)
+            for value, factor in zip(sums[first : first + VECTOR], by_column, strict=True):
+                ptx.mul(f32, value, value, by_row * factor)
+
+
+def load_scales(scales: TensorSpec, first: Reg, count: int) -> list[Reg]:
+    """Return the scales from the `first` on, ones where there are none; all the same if there is only one."""
+    (start,) = ptx.global_ptrs(scales)
+    if scales.shape[0] == 1:
+        return [ptx.ld(f32, reg.scalar(f32), ptx.addr(start))] * count
+    values = [reg.scalar(f32, init=1.0) for _ in range(count)]
+    where = ptx.addr(start + first * 4)
+    ptx.ld(f32, values if count > 1 else values[0], where, nc=True, pred=first < scales.shape[0])
+    return values
+
+
+@functools.cache
+def build_gemm(**sizes: int):
+    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=8)`."""
+    return Fp8Gemm(**sizes).kernel()
+
+
+gemm = build_gemm()
+
+
+def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    product = a.astype(np.float64) @ b.astype(np.float64).T
+    return product * scale_a.astype(np.float64)[:, None] * scale_b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((300, 656), (264, 656)))
+    scales = rng.uniform(0.5, 2, 300).astype(np.float32), np.array([3], np.float32)
+    expected = reference(a, b, *scales)
+    error = np.abs(gemm(a, b, *scales) - expected).max() / np.abs(expected).max()
+    print(f"gemm_fp8_blackwell 300x264x656: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Matrix product of nvfp4: `C = whole_a * whole_b * (A * scale_a) @ (B * scale_b).T`, in blocks of 16 along K.
+
+The elements are e2m1, two to a byte, the scales of blocks e4m3 without a sign, and each matrix has one of f32.
+`block_scaled.py` tells how the scales of blocks come to the tensor cores. A product multiplies 64 of K, so that it
+takes four scales of each row, a word of tensor memory. The scales of the matrices are the same for all sums: whoever
+stores a sum multiplies it by them.
+
+Shared memory and TMA see bytes: a stage has 128 of each row, 256 elements.
+
+A is M x K / 2, B is N x K / 2, in bytes, C is M x N in bf16, and the scales lie as `scales.py` says;
+`quantise_nvfp4.py` makes elements and scales. K is a multiple of 32 and N one of 8.
+
+    python examples/blackwell/gemm_nvfp4_blackwell.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import PtxType, b8, e2m1, f32, ue4m3
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
+from examples.blackwell.quantise_nvfp4 import BLOCK, dequantised, quantise
+
+if TYPE_CHECKING:
+    from examples.blackwell.gemm_highperf_blackwell import Corner
+
+    from pyptx import TensorSpec
+    from pyptx.reg import RegArray
+
+
+@dataclass(frozen=True, slots=True)
+class Nvfp4Gemm(ScaledGemm):
+    """How the product is cut up: 256 elements of K to a stage."""
+
+    dtype: ClassVar[PtxType] = b8
+    kind: ClassVar[str] = "mxf4nvf4"
+    element: ClassVar[PtxType] = e2m1
+    per_byte: ClassVar[int] = 2
+    block: ClassVar[int] = BLOCK
+    scale: ClassVar[PtxType] = ue4m3
+
+    def kernel(self):
+        """Put the parts together; H is K / 2."""
+        factors = self.a_tile.tma_tile("M", "H"), self.b_tile.tma_tile("N", "H")
+        given = *factors, *self.scale_tiles, Tile(1, f32), Tile(1, f32)
+
+        @kernel(in_specs=given, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
+        def gemm(a, b, scale_a, scale_b, whole_a, whole_b, c) -> None:
+            """Multiply, each pair tile after tile of C."""
+            Nvfp4Block(self, a, b, c, (scale_a, scale_b), (whole_a, whole_b)).run()
+
+        return gemm
+
+
+class Nvfp4Block(ScaledBlock):
+    """One block of a pair that multiplies its sums by the scales of both matrices."""
+
+    def __init__(
+        self,
+        plan: Nvfp4Gemm,
+        a: TensorSpec,
+        b: TensorSpec,
+        c: TensorSpec,
+        of: tuple[TensorSpec, TensorSpec],
+        whole: tuple[TensorSpec, TensorSpec],
+    ) -> None:
+        """Take also the scales of the matrices."""
+        super().__init__(plan, a, b, c, of)
+        self.whole = whole
+
+    def scale(self, sums: RegArray, at: Corner) -> None:
+        """Multiply sums by what all of them have in common."""
+        del at
+        factors = (ptx.ld(f32, reg.scalar(f32), ptx.addr(each)) for each in ptx.global_ptrs(*self.whole))
+        common = next(factors) * next(factors)
+        for value in sums:
+            ptx.mul(f32, value, value, common)
+
+
+@functools.cache
+def build_gemm(**sizes: int):
+    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128)`."""
+    return Nvfp4Gemm(**sizes).kernel()
+
+
+gemm = build_gemm()
+
+
+def reference(a, b, scale_a, scale_b, whole_a, whole_b) -> np.ndarray:
+    """Compute the same in float64."""
+    return dequantised(a, scale_a, whole_a) @ dequantised(b, scale_b, whole_b).T
+
+
+def main() -> None:
+    """Quantise two matrices and multiply, on the simulator; print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
+    quantised = [each for pair in zip(*map(quantise, given), strict=True) for each in pair]
+    expected = reference(*quantised)
+    error = np.abs(gemm(*quantised) - expected).max() / np.abs(expected).max()
+    print(f"gemm_nvfp4_blackwell 300x264x416: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()

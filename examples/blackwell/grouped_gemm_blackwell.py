@@ -1,0 +1,162 @@
+"""Grouped matrix product, as in a mixture of experts: the rows of X belong to groups, and each group has its own W.
+
+`Y[r] = X[r] @ W[g]` for every row r of group g. X is T x K with the rows of a group one behind the other, W is
+G x K x N, and `ends` says where each group ends: group g has the rows from `ends[g - 1]` (0 for the first) up to
+`ends[g]`, and the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU
+only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its pair of blocks. Nothing
+is padded or planned beforehand.
+
+Pairs, rings and accumulators are those of `gemm_highperf_blackwell.py`, and so is the order of a group's tiles. Stores
+differ where the last tile of a group reaches into the rows of the next, which are another pair's to write: 32 rows of
+one group go out by TMA, and where there are fewer, each thread stores its own row if the group has it.
+
+A tile has 256 rows, so that groups of hundreds of rows are what this is for. N and K are multiples of 8, so that rows
+are whole multiples of 16 bytes, which TMA asks for.
+
+    python examples/blackwell/grouped_gemm_blackwell.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, bf16, s32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Gemm
+from examples.blackwell.sums import VECTOR
+from examples.tile_order import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx import TensorSpec
+    from pyptx.reg import Reg, RegArray
+
+
+class Rows(NamedTuple):
+    """A tile of a group: where this block begins, where the group's rows end, and which group it is."""
+
+    row: Reg
+    column: Reg
+    end: Reg
+    group: Reg
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedGemm(Gemm):
+    """How the products are cut up: by as many blocks as the device has room for, or by `blocks`, if they are fewer."""
+
+    b_major: str = field(default="MN", init=False)
+
+    def grid(self, T: int, G: int, N: int) -> int:
+        """Return the number of blocks, at most: a pair for each tile that there can be."""
+        blocks = PAIR * (T // BM + G) * -(-N // self.block_n)
+        return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
+
+    def kernel(self):
+        """Put the parts together."""
+        x, w = self.a_tile.tma_tile("T", "K"), self.b_tile.tma_tile("G", "K", "N")
+        y = self.c_tile.tma_tile("T", "N")
+
+        @kernel(in_specs=(x, w, Tile("G", s32)), out_specs=(y,), **self.launch)
+        def grouped_gemm(x, w, ends, y) -> None:
+            """Multiply, each pair tile after tile of whichever group."""
+            GroupedBlock(self, x, w, y, ends).run()
+
+        return grouped_gemm
+
+
+class GroupedBlock(Block):
+    """One block of a pair that goes from group to group."""
+
+    def __init__(self, plan: GroupedGemm, x: TensorSpec, w: TensorSpec, y: TensorSpec, ends: TensorSpec) -> None:
+        """Take also the ends of the groups."""
+        super().__init__(plan, x, w, y)
+        self.ends = ends
+
+    def tiles(self) -> Iterator[Rows]:
+        """Yield this block's rows of every tile of the pair."""
+        (G,), (pe,) = self.ends.shape, ptx.global_ptrs(self.ends)
+        columns = -(-self.c.shape[1] // self.plan.block_n)
+        pairs = reg.from_(ptx.special.nclusterid.x(), u32)
+        tile, group = reg.from_(ptx.special.clusterid.x(), u32), reg.scalar(u32, init=0)
+        begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
+        ptx.ld(u32, end, ptx.addr(pe))
+        with ptx.loop():
+            rows = (end - begin + (BM - 1)) // BM
+            tiles = rows * columns
+            with ptx.if_(tile < tiles):
+                row, column = place(tile, rows, columns, self.plan.band)
+                yield Rows(begin + row * BM + self.rank * HALF, column * self.plan.block_n, end, group)
+                tile += pairs
+            with ptx.else_():
+                tile -= tiles
+                group += 1
+                ptx.break_(pred=group == G)
+                ptx.mov(u32, begin, end)
+                ptx.ld(u32, end, ptx.addr(pe + group * 4))
+
+    def corner(self, tile: Rows) -> Rows:
+        """Return the tile: it says where it begins."""
+        return tile
+
+    def fetch(self, stage: Reg, corner: Rows, k: Reg, full: Reg) -> None:
+        """Copy this block's rows of X, and its columns of the group's W."""
+        at = k, corner.row
+        ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
+        W, column = self.plan.b_tile, corner.column + self.rank * self.plan.b_tile.mn
+        for panel in range(W.panels):
+            at = column + panel * W.panel_columns, k, corner.group
+            shared = self.shared_b[stage, panel] if W.panels > 1 else self.shared_b[stage]
+            ptx.cp.async_.bulk.tensor_3d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
+
+    def write(self, pairs: RegArray, buffer: int, at: Rows) -> None:
+        """Write 64 columns of 32 rows: by TMA if the group has all of them, and row by row if not."""
+        with ptx.if_(at.row + ROWS <= at.end):
+            super().write(pairs, buffer, at)
+        with ptx.else_():
+            (py,), N = ptx.global_ptrs(self.c), self.c.shape[1]
+            row = at.row + ptx.special.laneid()
+            start = py + (row * N + at.column) * bf16.bytes
+            for i in range(0, COLUMNS, VECTOR):
+                inside = (row < at.end) & (at.column + i < N)
+                ptx.st(b32, ptx.addr(start, i * bf16.bytes), pairs[i // 2 : (i + VECTOR) // 2], pred=inside)
+
+
+@functools.cache
+def build_grouped_gemm(**sizes: int):
+    """Return the kernel that cuts the products up in another way: `build_grouped_gemm(block_n=128, stages=8)`."""
+    return GroupedGemm(**sizes).kernel()
+
+
+grouped_gemm = build_grouped_gemm()
+
+
+def reference(x: np.ndarray, w: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    parts = np.split(x.astype(np.float64), ends[:-1])
+    return np.concatenate([part @ w[g].astype(np.float64) for g, part in enumerate(parts)])
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    ends = np.cumsum([130, 0, 7, 200], dtype=np.int32)
+    x, w = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((337, 136), (4, 136, 264)))
+    expected = reference(x, w, ends)
+    error = np.abs(grouped_gemm(x, w, ends) - expected).max() / np.abs(expected).max()
+    print(f"grouped_gemm_blackwell 130 + 0 + 7 + 200 rows, 136 x 264: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
