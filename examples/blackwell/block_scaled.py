@@ -6,15 +6,16 @@ multiplies. `tcgen05.mma` reads them out of tensor memory, and they take the way
     global memory  -- TMA -->  a stage of shared memory  -- `tcgen05.cp` -->  tensor memory  -->  `tcgen05.mma`
 
 `scales.py` says how they lie in memory: 512 bytes for 128 rows and four blocks of K. A copy takes such a piece to four
-columns of tensor memory, 32 lanes of it, and to the three quarters of the lanes below. Copies and products of one
-thread are performed in the order of their issue, so that nobody waits between them.
+columns of tensor memory, in all four quarters of the lanes. Products follow the copies of the same thread that stand in
+front of them, so that nobody waits between the two (manual: "Pipelined tcgen05 Instructions").
 
 Each block of a pair has the scales of its 128 rows of A, and those of all columns of B, for its tensor cores compute
 128 rows of all columns.
 
-Every stage has its columns of tensor memory. What a copy overwrites has been read: the stage was empty, and empty it is
-when its products are done. That leaves room for one accumulator of 256 columns: the products of the next tile wait
-until the sums are loaded, but its stages fill meanwhile.
+That a copy follows products, which read what it overwrites, is not promised. So every stage has columns of tensor
+memory of its own: when it is filled again it was empty, and empty it is when its products are done. That leaves room
+for one accumulator of 256 columns. The products of the next tile wait until the sums of the last one are loaded, but
+their stages fill meanwhile.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # columns of C, and of tensor memory
 class ScaledGemm(Gemm):
     """How a product of scaled blocks is cut up; formats derive from it. Elements lie in bytes of `dtype`.
 
-    `element` is what they are, `per_byte` how many a byte has, and `block` elements of a row share a `scale`.
+    `element` is what they are, `per_byte` how many a byte has; `per_scale` of a row share a scale of type `scale_type`.
     """
 
     accumulators: ClassVar[int] = 1
     kind: ClassVar[str]
     element: ClassVar[PtxType]
     per_byte: ClassVar[int]
-    block: ClassVar[int]
-    scale: ClassVar[PtxType]
+    per_scale: ClassVar[int]
+    scale_type: ClassVar[PtxType]
     stages: int = 5
     b_major: str = field(default="K", init=False)
 
@@ -71,7 +72,7 @@ class ScaledGemm(Gemm):
     @property
     def words(self) -> int:
         """How many words of scales a row has in a stage, four scales to a word."""
-        return self.block_k * self.per_byte // self.block // scales.WORD
+        return self.block_k * self.per_byte // self.per_scale // scales.WORD
 
     @property
     def pieces(self) -> tuple[int, int]:
@@ -104,31 +105,31 @@ class ScaledGemm(Gemm):
             b=self.element,
             m=BM,
             n=self.block_n,
-            scale=self.scale,
+            scale=self.scale_type,
             scale_a_id=byte,
             scale_b_id=byte,
         )
 
     def first_scale(self, step: int) -> int:
         """Return which of a row's scales in a stage is the first of a step."""
-        return step * self.a_tile.k_step * self.per_byte // self.block
+        return step * self.a_tile.k_step * self.per_byte // self.per_scale
 
 
 class ScaledBlock(Block):
     """One block of a pair that multiplies scaled blocks."""
 
     def __init__(
-        self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, of: tuple[TensorSpec, TensorSpec]
+        self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, given: tuple[TensorSpec, TensorSpec]
     ) -> None:
         """Allocate also the stages of scales; raise ValueError for scales that are not those of the factors."""
         super().__init__(plan, a, b, c)
-        for name, scale, factor in zip("ab", of, (a, b), strict=True):
-            wanted = scales.extent(factor.shape[0], -(-factor.shape[1] * plan.per_byte // plan.block))
+        for name, scale, factor in zip("ab", given, (a, b), strict=True):
+            wanted = scales.extent(factor.shape[0], -(-factor.shape[1] * plan.per_byte // plan.per_scale))
             if scale.shape[:2] != wanted:
                 raise ValueError(
                     f"scale_{name} is {scale.shape}: {(*wanted, scales.WORDS)} for {factor.shape} of {name}"
                 )
-        self.of = of
+        self.scales = given
         self.shared_scales = [
             smem.alloc(b32, (plan.stages, count, plan.words, scales.WORDS), align=128) for count in plan.pieces
         ]
@@ -142,13 +143,13 @@ class ScaledBlock(Block):
         """Copy also the scales: of this block's rows, and of all columns."""
         super().fetch(stage, corner, k, full)
         word = k // self.plan.block_k * self.plan.words
-        for first, source, shared in zip(corner, self.of, self.shared_scales, strict=True):
+        for first, source, shared in zip(corner, self.scales, self.shared_scales, strict=True):
             at = 0, word, first // scales.ROWS
             ptx.cp.async_.bulk.tensor_3d(dst=shared[stage], src=source, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t: TensorMemory) -> None:
         """Multiply with scales in the columns behind the accumulator."""
-        self.places = t[:, LARGEST_TILE:]
+        self.scale_memory = t[:, LARGEST_TILE:]
         super().multiply(t)
 
     def descriptors(self) -> tuple[Reg, ...]:
@@ -169,7 +170,7 @@ class ScaledBlock(Block):
                 a,
                 b,
                 plan.product(step),
-                block=plan.block,
+                block=plan.per_scale,
                 scale_a=of_a[word],
                 scale_b=of_b[word],
                 a_k_offset=A.offset(k=k),
@@ -184,7 +185,7 @@ class ScaledBlock(Block):
         all rows.
         """
         plan, found = self.plan, []
-        free = self.places.advance(plan.scale_columns, times=stage)
+        free = self.scale_memory.advance(plan.scale_columns, times=stage)
         for source, count in zip(sources, plan.pieces, strict=True):
             start = ptx.tcgen05.advance(source, count * plan.words * scales.BYTES, times=stage)
             width = count * COLUMNS

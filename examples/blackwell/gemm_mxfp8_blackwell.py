@@ -38,8 +38,8 @@ class Mxfp8Gemm(ScaledGemm):
     kind: ClassVar[str] = "mxf8f6f4"
     element: ClassVar[PtxType] = e4m3
     per_byte: ClassVar[int] = 1
-    block: ClassVar[int] = BLOCK
-    scale: ClassVar[PtxType] = ue8m0
+    per_scale: ClassVar[int] = BLOCK
+    scale_type: ClassVar[PtxType] = ue8m0
 
     def kernel(self):
         """Put the parts together."""

@@ -47,8 +47,8 @@ class Nvfp4Gemm(ScaledGemm):
     kind: ClassVar[str] = "mxf4nvf4"
     element: ClassVar[PtxType] = e2m1
     per_byte: ClassVar[int] = 2
-    block: ClassVar[int] = BLOCK
-    scale: ClassVar[PtxType] = ue4m3
+    per_scale: ClassVar[int] = BLOCK
+    scale_type: ClassVar[PtxType] = ue4m3
 
     def kernel(self):
         """Put the parts together; H is K / 2."""
@@ -72,11 +72,11 @@ class Nvfp4Block(ScaledBlock):
         a: TensorSpec,
         b: TensorSpec,
         c: TensorSpec,
-        of: tuple[TensorSpec, TensorSpec],
+        given: tuple[TensorSpec, TensorSpec],
         whole: tuple[TensorSpec, TensorSpec],
     ) -> None:
         """Take also the scales of the matrices."""
-        super().__init__(plan, a, b, c, of)
+        super().__init__(plan, a, b, c, given)
         self.whole = whole
 
     def scale(self, sums: RegArray, at: Corner) -> None:
