@@ -1,0 +1,92 @@
+"""Matrix product for consumer Blackwell (sm_120): `C = A · B` in bf16, by `mma.sync` on tiles that TMA brings.
+
+`warp_products.py` says how: a ring of three stages, a warp that fills it, eight that multiply 64 x 32 of C each. For 16
+of K, four ldmatrix bring a warp its rows of A, two its columns of B, transposed on the way, and 16 mma.sync multiply.
+
+A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+
+    python examples/blackwell/gemm_sm120.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import kernel, ptx
+from pyptx.smem import SharedTile
+from pyptx.types import bf16, f32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.blackwell import warp_products
+from examples.blackwell.warp_products import BM, BN, DEPTH, STAGES, STEP, WM, WN, Block, Columns, Ring, Rows, Warp
+
+BK = DEPTH // bf16.bytes
+SHAPE = (16, 8, STEP // bf16.bytes)
+A = SharedTile(bf16, (BM, BK), stages=STAGES)
+B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
+
+
+def consume(warp: Warp, ring: Ring, steps: int) -> None:
+    """Multiply stage after stage."""
+    a = Rows(ring.a, A, warp.lane, warp.row, WM)
+    b = Columns(ring.b, B, warp.lane, warp.column, WN)
+    turn = ptx.pipeline(STAGES)
+    for _ in ptx.range_(0, steps):
+        stage, phase = turn.advance()
+        ptx.mbarrier.wait(ring.full[stage], phase)
+        for step in range(DEPTH // STEP):
+            for d, left, right, _ in warp.products(a.load(stage, step), b.load(stage, step)):
+                ptx.mma.sync(
+                    shape=SHAPE, dtype_d=f32, dtype_a=bf16, dtype_b=bf16, dtype_c=f32, d=d, a=left, b=right, c=d
+                )
+        ring.release(stage, warp.lane)
+
+
+@kernel(
+    in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
+    out_specs=(warp_products.C.tma_tile("M", "N"),),
+    grid=lambda M, N, K: warp_products.blocks(M, N),
+    block=warp_products.THREADS,
+    arch="sm_120a",
+)
+def gemm(a, b, c):
+    """Multiply: one block to a tile of C."""
+    ring, block = Ring(A, B), Block.of(c)
+    warp, steps = Warp(block), -(-a.shape[1] // BK)
+
+    def fetch(step, stage, barrier) -> None:
+        load = ptx.cp.async_.bulk.tensor_2d.shared_cta_global_tile
+        load(dst=ring.a[stage], src=a, coord=(step * BK, block.row), mbar=barrier)
+        for panel in range(B.panels):
+            at = (block.column + panel * B.panel_columns, step * BK)
+            load(dst=ring.b[stage, panel], src=b, coord=at, mbar=barrier)
+
+    with ptx.if_((block.warp == warp_products.PRODUCER) & ptx.elect_sync()):
+        ring.produce(steps, fetch)
+    with ptx.if_(block.warp < warp_products.CONSUMERS):
+        consume(warp, ring, steps)
+    warp_products.store(ring, c, block, lambda: warp.park(ring))
+    ptx.ret()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 328), (328, 136)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+    print(f"gemm_sm120 200x136x328: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""What the products of consumer Blackwell (sm_120) have in common: `mma.sync` in a ring that TMA fills.
+
+There is no `tcgen05` on these GPUs, and no tensor memory: warps hold the sums in registers, as on Ampere, and what they
+multiply comes by TMA, as on Hopper. A block has 99 KB of shared memory, which are three stages of 32 KB: 128 rows of A
+and 128 columns of B, 128 bytes of K of each. One warp asks for them; eight multiply, each 64 x 32 of C.
+
+    TMA warp  -- bytes -->  `full`: the stage is there  -->  ldmatrix and mma.sync of eight warps
+    eight warps  -- an arrival of each -->  `empty`: the stage is read  -->  TMA warp
+
+Copies go to `shared::cta`: there are clusters on sm_120, and for a copy to `shared::cluster` ptxas adds a comparison,
+and a call for the case that it goes to another block.
+
+Four steps of 32 bytes of K make a stage, whatever the type: 16 elements of bf16, 32 of fp8, 64 of fp4. The rows that
+ldmatrix reads lie in different banks (`SharedTile` swizzles them, as TMA writes them).
+
+At the end, C leaves by TMA, too: a stage of A is as large as 128 rows of 64 columns of bf16, and when all warps are
+through, the first two become the tile of C. TMA leaves out what lies beyond the edges.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx import ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where an example is run by itself
+
+from examples import tile_order
+from examples.ampere.gemm_highperf_ampere import split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
+
+    Product = tuple[Sequence[Reg], RegArray, Sequence[Reg], tuple[int, int]]
+
+BM, BN = 128, 128  # of C to a block
+DEPTH = 128  # bytes of K to a stage: as wide as a swizzle can be
+STEP = 32  # of them to one mma.sync
+STAGES = 3
+WM, WN = 64, 32  # of C to a warp: 64 registers of sums
+BAND = 8  # rows of tiles that are taken together: blocks that run at the same time share what they read
+CONSUMERS = BM // WM * (BN // WN)
+PRODUCER, THREADS = CONSUMERS, (CONSUMERS + 1) * 32
+C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # a panel of its columns lies as a stage of A does
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where this thread is: its warp, its lane, and the corner of the block's tile of C."""
+
+    warp: Reg
+    lane: Reg
+    row: Reg
+    column: Reg
+
+    @classmethod
+    def of(cls, c) -> Block:
+        """Find the tile of the block among those of C; neighbours in time are neighbours in C."""
+        thread, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
+        M, N = c.shape
+        row, column = tile_order.place(block, -(-M // BM), -(-N // BN), BAND)
+        warp, lane = split(thread, 32)
+        return cls(warp, lane, row * BM, column * BN)
+
+
+def blocks(M: int, N: int) -> int:
+    """Return how many blocks C takes."""
+    return -(-M // BM) * -(-N // BN)
+
+
+class Ring:
+    """The stages of A and B, and their barriers."""
+
+    def __init__(self, a: SharedTile, b: SharedTile) -> None:
+        """Allocate them, initialise the barriers, and let all threads know."""
+        self.layouts = a, b
+        self.a, self.b = smem.tile(a), smem.tile(b)
+        self.full, self.empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
+        with ptx.if_(ptx.special.tid.x() == 0):
+            for full, empty in zip(self.full, self.empty, strict=True):
+                ptx.mbarrier.init(full, 1)
+                ptx.mbarrier.init(empty, CONSUMERS)
+            ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+        ptx.bar.sync()
+
+    def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
+        """Have one thread fill one stage after the other: `fetch(step, stage, barrier)` starts the copies of one."""
+        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        for step in ptx.range_(0, steps):
+            stage, phase = ring.advance()
+            ptx.mbarrier.wait(self.empty[stage], phase)
+            ptx.mbarrier.arrive_expect_tx(self.full[stage], sum(layout.stage_bytes for layout in self.layouts))
+            fetch(step, stage, self.full[stage])
+
+    def release(self, stage: Reg, lane: Reg) -> None:
+        """Hand a stage back, for a warp that has read it."""
+        ptx.bar.warp.sync()  # all of its lanes have
+        ptx.mbarrier.arrive(self.empty[stage], pred=lane == 0)
+
+
+class Rows:
+    """Blocks of 16 rows of a factor that is contiguous along K, from `first` on, four registers to each.
+
+    A lane names 16 of the 32 bytes of a step, in one row of a block, for ldmatrix. Each eight lanes make one register
+    of a fragment: of A rows 0 to 7, rows 8 to 15, and the same of the other bytes. In B, where rows are columns of C,
+    a block is two fragments of eight columns: rows 0 to 7, their other bytes, and the same of rows 8 to 15.
+    """
+
+    def __init__(
+        self, tile: SharedAlloc, layout: SharedTile, lane: Reg, first: Reg, rows: int, *, of_b: bool = False
+    ) -> None:
+        """Find what this lane names in each step."""
+        self.layout = layout
+        half, row = split(lane, 16)
+        if of_b:
+            half, row = (lane >> 3) & 1, half * 8 + (lane & 7)
+        size = layout.dtype.bytes
+        chunks = [half * (16 // size) + step // size for step in range(0, DEPTH, STEP)]
+        self._at = [reg.from_(tile.address(0, first + row, chunk), u32) for chunk in chunks]
+        self.blocks = [reg.array(b32, 4) for _ in range(0, rows, 16)]
+
+    def load(self, stage: Reg, step: int) -> list[RegArray]:
+        """Load one step of a stage, an ldmatrix for each block."""
+        source = self._at[step] + stage * self.layout.stage_bytes
+        for index, block in enumerate(self.blocks):
+            ptx.ldmatrix(dst=block, src=ptx.addr(source, self.layout.offset(mn=16 * index)))
+        return self.blocks
+
+
+class Columns:
+    """Blocks of 16 columns of B where it is contiguous along N: as `Rows`, but transposed on the way."""
+
+    def __init__(self, tile: SharedAlloc, layout: SharedTile, lane: Reg, first: Reg, columns: int) -> None:
+        """Find what this lane names in each block."""
+        self.layout = layout
+        half, row = split(lane, 16)
+        self._at = []
+        for start in range(0, columns, 16):
+            panel, inside = split(first + (half * 8 + start), layout.panel_columns)
+            self._at.append(reg.from_(tile.address(0, panel, row, inside), u32))
+        self.blocks = [reg.array(b32, 4) for _ in self._at]
+
+    def load(self, stage: Reg, step: int) -> list[RegArray]:
+        """Load one step of a stage, an ldmatrix for each block."""
+        below = stage * self.layout.stage_bytes
+        for source, block in zip(self._at, self.blocks, strict=True):
+            ptx.ldmatrix(dst=block, src=ptx.addr(source + below, self.layout.offset(k=16 * step)), trans=True)
+        return self.blocks
+
+
+class Warp:
+    """A warp's 64 x 32 of the tile of C, whose corner is `row`, `column`."""
+
+    def __init__(self, block: Block) -> None:
+        """Find it, and begin with sums of 0."""
+        row, column = split(block.warp, BN // WN)
+        self.row, self.column, self.lane = row * WM, column * WN, block.lane
+        self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]
+
+    def products(self, a: Sequence[RegArray], b: Sequence[RegArray]) -> Iterator[Product]:
+        """Walk over the products of a step: the sums, the fragments of A and B, and which of each they are."""
+        eights = [list(block)[first : first + 2] for block in b for first in (0, 2)]
+        for i, (row, left) in enumerate(zip(self.sums, a, strict=True)):
+            for j, (sums, right) in enumerate(zip(row, eights, strict=True)):
+                yield sums, left, right, (i, j)
+
+    def park(self, ring: Ring) -> None:
+        """Round the sums, and write them where C is in the stages of A."""
+        half, row = split(self.lane, 16)
+        size = ring.layouts[0].dtype.bytes
+        for block in range(0, WN, 16):
+            panel, inside = split(self.column + (half * 8 + block), DEPTH // bf16.bytes)
+            target = reg.from_(ring.a.address(panel, self.row + row, inside * bf16.bytes // size), u32)
+            for index, sums in enumerate(self.sums):
+                quarters = [(pair, sums[block // 8 + side]) for side in range(2) for pair in (0, 2)]
+                words = [
+                    ptx.cvt(bf16x2, f32, reg.scalar(b32), eight[pair + 1], eight[pair], rounding="rn")
+                    for pair, eight in quarters
+                ]
+                ptx.stmatrix(smem=ptx.addr(target, C.offset(mn=16 * index)), regs=words)
+
+
+def store(ring: Ring, c, block: Block, park: Callable[[], None]) -> None:
+    """When no warp reads a stage any more, have those that multiply `park` their sums, and one thread store them."""
+    ptx.bar.sync()
+    with ptx.if_(block.warp < CONSUMERS):
+        park()
+        ptx.fence.proxy_async_shared_cta()  # TMA sees what was parked
+    ptx.bar.sync()
+    with ptx.if_((block.warp == 0) & (block.lane == 0)):
+        for panel in range(BN // C.shape[1]):
+            corner = (block.column + panel * C.shape[1], block.row)
+            ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=ring.a[panel], coord=corner)
+        ptx.cp.async_.bulk.commit_group()
+        ptx.cp.async_.bulk.wait_group(0, read=True)  # shared memory must outlive the block until it is read
