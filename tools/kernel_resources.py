@@ -94,6 +94,7 @@ def attention(*, causal: bool) -> dict[str, Any]:
     return {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 4, "causal": causal}
 
 
+FUSED = "hopper/flash_attention_backward_fused"
 ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: too few tiles for a whole GPU
 ROWS = (
     Row("ampere/gemm_highperf_ampere", "gemm_highperf", square(4096)),
@@ -134,6 +135,10 @@ ROWS = (
     Row("hopper/flash_attention", "variant", attention(causal=True), {"head_dim": 128, "persistent": True}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_64", {**attention(causal=False), "T": 64}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_128", {**attention(causal=True), "T": 64}),
+    Row(FUSED, "begin_of", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}, {"head_dim": 128}),
+    Row(FUSED, "fused_of", {**attention(causal=False), "T": 64}, {"head_dim": 64}),
+    Row(FUSED, "fused_of", {**attention(causal=True), "T": 64}, {"head_dim": 128}),
+    Row(FUSED, "finish_of", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}, {"head_dim": 128}),
     Row("hopper/gemm_fp8_hopper", "gemm", square(8192)),
     Row("hopper/gemm_highperf_hopper", "gemm", square(8192)),
     Row("hopper/gemm_pipelined_hopper", "gemm", square(4096)),

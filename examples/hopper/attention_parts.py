@@ -39,15 +39,30 @@ TYPES: Types = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
 def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg, thread: Reg) -> None:
     """Round the sums of a warpgroup to bf16 and write them to a stage of shared memory, 16 columns at a time."""
-    lane = thread & 31
-    row, side = (thread >> 5) * 16 + (lane & 15), (lane >> 4) * 8
     packed = reg.array(b32, 4)
     for column in range(0, layout.shape[1], 16):
         first = column // 2  # 16 columns are 8 registers
         round_pairs(packed, sums[first : first + 8])
-        panel, inside = divmod(column, layout.panel_columns)
+        stage_pairs(packed, layout, tiles, stage, thread, column=column)
+
+
+def stage_pairs(
+    pairs: RegArray,
+    layout: SharedTile,
+    tiles: SharedAlloc,
+    stage: Reg,
+    thread: Reg,
+    *,
+    row: Reg | int = 0,
+    column: int = 0,
+) -> None:
+    """Write rounded sums of a warpgroup to a stage of shared memory, from a row and column on, 16 columns at a time."""
+    lane = thread & 31
+    below, side = (thread >> 5) * 16 + (lane & 15), (lane >> 4) * 8
+    for first in range(0, len(pairs), 4):
+        panel, inside = divmod(column + 4 * first, layout.panel_columns)
         which = (stage,) if layout.panels == 1 else (stage, panel)
-        ptx.stmatrix(smem=tiles.address(*which, row, side + inside), regs=packed, layout="x4")
+        ptx.stmatrix(smem=tiles.address(*which, below + row, side + inside), regs=pairs[first : first + 4], layout="x4")
 
 
 def dot(rows: list[Reg], head_dim: int) -> Reg:

@@ -49,12 +49,12 @@ def told_of(problem: Problem, place: Place, array) -> Reg:
 class Memory:
     """What a block has in shared memory: the two tiles that it owns, the stages of two that pass, and barriers.
 
-    `told` is what the first kernel computed of the queries of a stage.
+    `told` is what the first kernel computed of the queries of a stage; `swizzle` is that of what the block owns.
     """
 
-    def __init__(self, head_dim: int) -> None:
+    def __init__(self, head_dim: int, swizzle: str = "widest") -> None:
         """Allocate; the barriers count the bytes that come (`owned`, `came`) and the warps that have read (`empty`)."""
-        self.own = SharedTile(bf16, (ROWS, head_dim), stages=CONSUMERS)
+        self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
         self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, turned
         self.tiles = [smem.tile(self.own) for _ in range(2)]

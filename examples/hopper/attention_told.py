@@ -24,16 +24,49 @@ from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
     from pyptx.kernel import Kernel
+    from pyptx.reg import Reg
 
 TOLD_TILE = Tile("B", "Hq", "T", 2, STEP, f32, align=2 * CHUNK)  # two numbers of each query, a step's side by side
 
 
+def told_specs(head_dim: int) -> tuple[Tile, ...]:
+    """Return what the numbers are computed of: O, dO, LSE, and the gradients of LSE."""
+    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
+    return queries, queries, sums, sums
+
+
+def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
+    """Compute the numbers of a step, by four lanes to a query; return its line of (batch, head, step), and the thread.
+
+    `TOLD` has room for as many steps as the queries' blocks have.
+    """
+    _, present, heads, head_dim = OUT.shape
+    thread = reg.from_(ptx.special.tid.x(), u32)
+    row, part = thread >> 2, thread & (QUAD - 1)
+    head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
+    query = step * STEP + row
+    there = query.min(present - 1)
+    line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
+    delta = dot([pointer + line for pointer in ptx.global_ptrs(OUT, DOUT)], head_dim)
+    place = ((batch * heads + head) * present + there) * 4
+    total, gradient = reg.scalar(f32), reg.scalar(f32)
+    for value, pointer in zip((total, gradient), ptx.global_ptrs(LSE, DLSE), strict=True):
+        ptx.inst.ld.global_.f32(value, ptx.addr(pointer + place))
+    silent = (query >= present) | (total == -math.inf)
+    (told,) = ptx.global_ptrs(TOLD)
+    line = (batch * heads + head) * TOLD.shape[2] + step
+    told += line * TOLD_BYTES + row * 4
+    for which, (value, otherwise) in enumerate(((total * -LOG2_E, -math.inf), (delta - gradient, 0.0))):
+        ptx.selp(f32, value, otherwise, value, silent)
+        ptx.inst.st.global_.f32(ptx.addr(told, which * STEP * 4), value, pred=part == 0)
+    return line, thread
+
+
 def prepare_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
     """Return the kernel that computes them, for one head dimension."""
-    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
 
     @kernel(
-        in_specs=(queries, queries, sums, sums),
+        in_specs=told_specs(head_dim),
         out_specs=(TOLD_TILE,),
         grid=lambda T, Hq, B: T * Hq * B,
         block=STEP * QUAD,
@@ -41,27 +74,10 @@ def prepare_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
         launch=ATTRIBUTES if overlaps else {},
     )
     def prepare_queries(OUT, DOUT, LSE, DLSE, TOLD) -> None:
-        """Compute them, four lanes to a query; `T` is how many steps the queries' blocks have."""
+        """Compute them; `T` is how many steps the queries' blocks have."""
         if overlaps:
             take_over()
-        _, present, heads, _ = OUT.shape
-        thread = reg.from_(ptx.special.tid.x(), u32)
-        row, part = thread >> 2, thread & (QUAD - 1)
-        head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
-        query = step * STEP + row
-        there = query.min(present - 1)
-        line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
-        delta = dot([pointer + line for pointer in ptx.global_ptrs(OUT, DOUT)], head_dim)
-        place = ((batch * heads + head) * present + there) * 4
-        total, gradient = reg.scalar(f32), reg.scalar(f32)
-        for value, pointer in zip((total, gradient), ptx.global_ptrs(LSE, DLSE), strict=True):
-            ptx.inst.ld.global_.f32(value, ptx.addr(pointer + place))
-        silent = (query >= present) | (total == -math.inf)
-        (told,) = ptx.global_ptrs(TOLD)
-        told += ((batch * heads + head) * TOLD.shape[2] + step) * TOLD_BYTES + row * 4
-        for which, (value, otherwise) in enumerate(((total * -LOG2_E, -math.inf), (delta - gradient, 0.0))):
-            ptx.selp(f32, value, otherwise, value, silent)
-            ptx.inst.st.global_.f32(ptx.addr(told, which * STEP * 4), value, pred=part == 0)
+        tell(OUT, DOUT, LSE, DLSE, TOLD)
         ptx.ret()
 
     return prepare_queries

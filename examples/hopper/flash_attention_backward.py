@@ -119,10 +119,10 @@ class Consumer:
             ptx.inst.mov.f32(value, 0.0)
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         for place in self.side.walk():
-            self.step(place.row)
+            self.step(place)
         ptx.wgmma.wait_group(0)
 
-    def step(self, first: Reg) -> None:
+    def step(self, place: Place) -> None:
         """Multiply what is owned with what passes, and add up its gradients."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
@@ -130,7 +130,7 @@ class Consumer:
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
         ptx.wgmma.wait_group(1)  # the scores
-        self.hide(first)
+        self.hide(place.row)
         self.weigh(stage)
         ptx.wgmma.wait_group(0)  # the products
         self.differentiate(stage)

@@ -50,6 +50,7 @@ PERSISTENT = full(
     default=[(Sizes(64, 1, 400, 150, 2, 1, causal=True), 2), (Sizes(128, 1, 140, 136, 2, 1), 3)],
 )
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 72, 2, 1, causal=True)])
+BACKWARDS = ("examples.hopper.flash_attention_backward", "examples.hopper.flash_attention_backward_fused")
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
 ASSEMBLED = full(LARGE, default=LARGE[-1:])
 each_schedule = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[:1]), ids=str)
@@ -133,14 +134,15 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's, while it compiles
+@pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
-def test_torch_differentiates_attention(compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
+def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
     import torch
 
     def loss(out: Any, sums: Any) -> Any:
         return out.square().sum() + sums.sum()
 
-    tensors, attention = drawn_by_torch(), backward().ATTENTION[64]
+    tensors, attention = drawn_by_torch(), import_module(name).ATTENTION[64]
 
     def attend(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
         return attention(q, k, v, causal=True)
@@ -162,12 +164,13 @@ if FULL:
 
     @pytest.mark.torch
     @pytest.mark.jax
-    def test_jax_differentiates_attention() -> None:
+    @pytest.mark.parametrize("name", BACKWARDS)
+    def test_jax_differentiates_attention(name: str) -> None:
         import jax
         import torch
 
         def loss(*arrays: Any) -> Any:
-            out, sums = backward().ATTENTION[64](*arrays, causal=True)
+            out, sums = import_module(name).ATTENTION[64](*arrays, causal=True)
             return (out[:, 24:].astype("float32") ** 2).sum() + sums[:, :, 24:].sum()
 
         tensors = drawn_by_torch()

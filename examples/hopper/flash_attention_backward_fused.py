@@ -1,0 +1,313 @@
+"""The gradients of flash attention by five products in place of seven, for sums that are added in any order.
+
+`flash_attention_backward.py` computes the probabilities and their gradients twice: once where dK and dV are summed up,
+once where dQ is. Here only blocks of keys walk over queries, and what they know of a step's dQ they add to it in global
+memory, in float32, as every other block of keys does: `red.add`, by 16 bytes a thread. In which order additions arrive
+differs from run to run, and with it the last bits of dQ.
+
+The gradients of a step's scores are a product's second factor for dK, from registers, and its first for dQ: for that
+both consumers put theirs, 64 keys by 64 queries each, into shared memory, where the other reads them, too. Each then
+computes one half of the head of dQ, over all keys of the block. The memory is there twice: so they meet once a step.
+
+Sums of dQ lie as threads hold them: four numbers of each of 128 threads side by side, so that a warp adds to whole
+lines of memory. A first kernel sets them to zero, beside what it tells of queries (`attention_told.py`); a last one
+scales and rounds them, and writes them in their places.
+
+    python examples/hopper/flash_attention_backward_fused.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, differentiable_kernel, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.attention import float64
+from examples.attention.problem import Place, Problem, dealt, divided, problem_of
+from examples.attention.tiles import GROUP, fetch_maps, heads_tile, round_pairs, thread_of_group
+from examples.hopper.attention_parts import QUAD, TYPES, described_as, stage_pairs, stage_rows
+from examples.hopper.attention_plans import ROWS
+from examples.hopper.attention_sides import CONSUMERS, OWNED, STEP, Keys, Memory, blocks_of, steps_of
+from examples.hopper.attention_told import TOLD_TILE, tell, told_specs
+from examples.hopper.flash_attention import KERNELS as FORWARD
+from examples.hopper.flash_attention_backward import REGISTERS, THREADS, Consumer, produce
+
+if TYPE_CHECKING:
+    from pyptx.kernel import Kernel
+    from pyptx.reg import Reg
+
+BOTH = 3  # the named barrier at which the consumers meet; 1 and 2 are those of each
+QUEUED = 4  # numbers that a thread adds at a time: 16 bytes
+
+
+def sums_tile(head_dim: int) -> Tile:
+    """Return the sums of dQ of each step: halves of the head, four numbers of each thread by four."""
+    return Tile("B", "Hq", "T", CONSUMERS, STEP * head_dim // CONSUMERS, f32, align=4 * QUEUED)
+
+
+def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
+    """Return the address of a thread's first sums, in the half `number` of the step `line`."""
+    (pointer,), half = ptx.global_ptrs(array), array.shape[4]
+    return pointer + line * (CONSUMERS * half * 4) + number * (half * 4) + thread * (QUEUED * 4)
+
+
+# --- the first kernel -------------------------------------------------------------------------------
+
+
+def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel that tells two numbers of each query, and sets the sums of dQ to zero."""
+
+    @kernel(
+        in_specs=told_specs(head_dim),
+        out_specs=(TOLD_TILE, sums_tile(head_dim)),
+        grid=lambda T, Hq, B: T * Hq * B,
+        block=STEP * QUAD,
+        arch="sm_90a",
+    )
+    def begin_gradients(OUT, DOUT, LSE, DLSE, TOLD, SUMS) -> None:
+        """Tell and set; `T` is how many steps the queries' blocks have."""
+        line, thread = tell(OUT, DOUT, LSE, DLSE, TOLD)
+        (sums,), zero = ptx.global_ptrs(SUMS), reg.scalar(b32, init=0)
+        here = sums + line * (STEP * head_dim * 4) + thread * (4 * QUEUED)
+        for first in range(0, STEP * head_dim, STEP * QUAD * QUEUED):
+            ptx.inst.st.global_.v4.b32(ptx.addr(here, first * 4), [zero] * QUEUED)
+        ptx.ret()
+
+    return begin_gradients
+
+
+# --- the second -------------------------------------------------------------------------------------
+
+
+class Shared(Memory):
+    """What a block has in shared memory: beside the rest, the gradients of scores, keys by queries, for two steps.
+
+    What it owns lies in two panels, each the half of the head that a consumer computes of dQ.
+    """
+
+    def __init__(self, head_dim: int) -> None:
+        """Allocate."""
+        super().__init__(head_dim, swizzle=f"{head_dim}B")
+        self.half = SharedTile(bf16, (ROWS, head_dim // CONSUMERS), major="MN")
+        self.exchange = SharedTile(bf16, (OWNED, STEP), major="MN", stages=2)
+        self.changes = smem.tile(self.exchange)
+
+
+class FusedConsumer(Consumer):
+    """One warpgroup, which also adds to dQ."""
+
+    def __init__(self, side: Keys, memory: Shared, number: Reg, arrays: dict) -> None:
+        """Declare registers, and describe the halves of keys."""
+        super().__init__(side, memory, number, arrays)
+        self.shared, self.array, self.second = memory, arrays["SUMS"], reg.scalar(u32, init=0)
+        self.queries = reg.wgmma_frag(m=ROWS, n=memory.half.mn, dtype=f32)
+        self.keys = [described_as(memory.tiles[0][keys, number], memory.half) for keys in range(CONSUMERS)]
+
+    def run(self) -> None:
+        """Walk over queries, and leave together: each reads the keys of the other, in whose memory gradients leave."""
+        super().run()
+        ptx.bar.sync(BOTH, CONSUMERS * GROUP)
+
+    def step(self, place: Place) -> None:
+        """Multiply the keys with queries, add up their gradients, and add to those of the queries."""
+        memory, (stage, phase) = self.memory, self.turn.advance()
+        self.multiply(self.scores, 0, stage, phase)
+        self.multiply(self.products, 1, stage, phase)
+        ptx.wgmma.wait_group(1)  # the scores
+        self.hide(place.row)
+        self.weigh(stage)
+        round_pairs(self.weights, self.scores)
+        self.accumulate(self.sums[1], self.weights, memory.stages[1][stage])
+        ptx.wgmma.wait_group(1)  # the products; those for dV are under way
+        self.differentiate(stage)
+        round_pairs(self.changes, self.products)
+        self.exchange()
+        self.multiply_changes()
+        self.accumulate(self.sums[0], self.changes, memory.stages[0][stage])
+        ptx.wgmma.wait_group(1)  # what is added to dQ; those for dK are under way
+        self.add(place)
+        ptx.wgmma.wait_group(0)
+        ptx.mbarrier.arrive(memory.empty[stage], pred=self.first_lane)
+
+    def exchange(self) -> None:
+        """Show the other consumer the gradients of this one's scores, and wait for its own.
+
+        They go where the step before the last one had them: whoever arrives here has read those.
+        """
+        thread = thread_of_group()
+        row = self.number * ROWS
+        stage_pairs(self.changes, self.shared.exchange, self.shared.changes, self.second, thread, row=row)
+        ptx.fence.proxy_async_shared_cta()
+        ptx.bar.sync(BOTH, CONSUMERS * GROUP)
+
+    def multiply_changes(self) -> None:
+        """Start queries = changes · keys as a group: all keys of the block, and half of the head."""
+        layout, half = self.shared.exchange, self.shared.half
+        changes = ptx.wgmma.descriptor(self.shared.changes[self.second])
+        ptx.wgmma.fence()
+        for k in range(0, layout.k, layout.k_step):
+            which, inside = divmod(k, ROWS)
+            ptx.wgmma.mma_async(
+                shape=(STEP, half.mn, layout.k_step),
+                **TYPES,
+                d=self.queries,
+                a=changes,
+                b=self.keys[which],
+                a_k_offset=layout.offset(k=k),
+                b_k_offset=half.offset(k=inside),
+                scale_d=k > 0,
+                trans_a=1,
+                trans_b=1,
+            )
+        ptx.wgmma.commit_group()
+        ptx.inst.xor.b32(self.second, self.second, 1)
+
+    def add(self, place: Place) -> None:
+        """Add to the sums of the step's queries."""
+        line = (place.batch * self.side.problem.heads + place.head) * self.array.shape[2] + divided(place.row, STEP)
+        here = sums_of(self.array, line, self.number, thread_of_group())
+        for first in range(0, len(self.queries), QUEUED):
+            values = [self.queries[first + i] for i in range(QUEUED)]
+            ptx.inst.red.global_.add.v4.f32(ptx.addr(here, first * GROUP * 4), values)
+
+
+def keys_of(problem: Problem) -> Keys:
+    """Return the keys that this block owns; those that most queries see come first."""
+    head, row, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
+    return Keys(problem, Place(head, batch, row * OWNED))
+
+
+def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel of the products, for one head dimension."""
+    layout = SharedTile(bf16, (ROWS, head_dim))
+    queries = heads_tile(layout, "Sq", "Hq")
+    keys = heads_tile(SharedTile(bf16, (ROWS, head_dim), swizzle=f"{head_dim}B"), "Skv", "Hkv")
+
+    @kernel(
+        in_specs=(queries, keys, keys, queries, TOLD_TILE, sums_tile(head_dim)),
+        out_specs=(keys, keys),
+        mutates=("SUMS",),
+        grid=lambda B, Skv, Hkv: Hkv * blocks_of(Skv) * B,
+        block=THREADS,
+        raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],
+        arch="sm_90a",
+    )
+    def fused_gradients(Q, K, V, DOUT, TOLD, SUMS, DK, DV, *, causal: bool = False, scale: float | None = None) -> None:
+        """Differentiate; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        if TOLD.shape[2] != steps_of(Q.shape[1]):
+            raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
+        problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)
+        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "SUMS": SUMS, "DK": DK, "DV": DV}
+        thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
+        with ptx.if_(thread == 0):
+            fetch_maps(Q, K, V, DOUT)
+            memory.init()
+        ptx.bar.sync()
+        side = keys_of(problem)
+        with ptx.if_(group == 0):
+            ptx.setmaxnreg_dec(REGISTERS[0])
+            with ptx.if_(thread == 0):
+                produce(side, memory, arrays)
+        with ptx.else_():
+            ptx.setmaxnreg_inc(REGISTERS[1])
+            consumer = FusedConsumer(side, memory, group - 1, arrays)
+            consumer.run()
+            consumer.store(arrays)
+        ptx.ret()
+
+    return fused_gradients
+
+
+# --- the third --------------------------------------------------------------------------------------
+
+
+def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
+    """Return the kernel that scales the sums of dQ, rounds them, and writes them in their places."""
+    half = SharedTile(bf16, (STEP, head_dim // CONSUMERS), stages=CONSUMERS)
+    whole = SharedTile(bf16, (STEP, head_dim), swizzle=f"{head_dim}B")
+
+    @kernel(
+        in_specs=(sums_tile(head_dim),),
+        out_specs=(heads_tile(whole, "Sq", "Hq"),),
+        grid=lambda T, Hq, B: T * Hq * B,
+        block=CONSUMERS * GROUP,
+        arch="sm_90a",
+    )
+    def finish_queries(SUMS, DQ, *, scale: float | None = None) -> None:
+        """Finish, a warpgroup to each half of a step's head; `scale` is that of the scores."""
+        tiles, thread = smem.tile(half), thread_of_group()
+        number = reg.from_(ptx.special.tid.x(), u32) >> 7
+        head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
+        line = (batch * SUMS.shape[1] + head) * SUMS.shape[2] + step
+        here, values = sums_of(SUMS, line, number, thread), reg.wgmma_frag(m=STEP, n=half.shape[1], dtype=f32)
+        for first in range(0, len(values), QUEUED):
+            ptx.inst.ld.global_.v4.f32([values[first + i] for i in range(QUEUED)], ptx.addr(here, first * GROUP * 4))
+        for value in values:
+            ptx.inst.mul.rn.f32(value, value, head_dim**-0.5 if scale is None else scale)
+        stage_rows(values, half, tiles, number, thread)
+        ptx.fence.proxy_async_shared_cta()
+        ptx.bar.sync(number + 1, GROUP)
+        with ptx.if_(thread == 0):
+            at = (number * half.shape[1], head, step * STEP, batch)
+            ptx.cp.async_.bulk.tensor_4d.store(dst=DQ, src=tiles[number], coord=at)
+            ptx.cp.async_.bulk.commit_group()
+            ptx.cp.async_.bulk.wait_group(0, read=True)
+        ptx.ret()
+
+    return finish_queries
+
+
+BEGIN, FUSED, FINISH = (
+    {head_dim: build(head_dim) for head_dim in (64, 128)} for build in (begin_of, fused_of, finish_of)
+)
+"""The three kernels for each head dimension."""
+
+
+def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):
+    """Return dQ, dK and dV, by three kernels."""
+    _, queries, _, head_dim = q.shape
+    told, sums = BEGIN[head_dim](out, dout, lse, dlse, T=steps_of(queries))
+    dk, dv, *added = FUSED[head_dim](q, k, v, dout, told, sums, causal=causal, scale=scale)
+    # jax returns what a kernel has written to as a new array; elsewhere it is the same one.
+    return FINISH[head_dim](*added or (sums,), Sq=queries, scale=scale), dk, dv
+
+
+ATTENTION = {
+    head_dim: differentiable_kernel(forward, gradients, save_for_backward=[0, 1, 2], save_outputs=[0, 1])
+    for head_dim, forward in FORWARD.items()
+}
+"""Flash attention with gradients: `ATTENTION[64](q, k, v, causal=True)` returns O and LSE."""
+
+
+def reference(q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, ...]:
+    """Compute dQ, dK and dV in float64."""
+    return float64.gradients(q, k, v, dout, dlse, causal=causal, scale=scale)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest errors against float64."""
+    rng = np.random.default_rng(0)
+    for head_dim, causal in ((64, False), (128, True)):
+        q, k, v, dout = (
+            rng.standard_normal((1, 100, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1, 2)
+        )
+        dlse = rng.standard_normal((1, 2, 100), dtype=np.float32)
+        out, lse = FORWARD[head_dim](q, k, v, causal=causal)
+        actual = gradients(q, k, v, out, lse, dout, dlse, causal=causal)
+        results = zip(actual, reference(q, k, v, dout, dlse, causal=causal), strict=True)
+        errors = ", ".join(f"{np.abs(each.astype(np.float64) - expected).max():.2e}" for each, expected in results)
+        print(f"flash_attention_backward_fused D={head_dim} causal={causal}: largest errors of dQ, dK, dV {errors}")
+
+
+if __name__ == "__main__":
+    main()
