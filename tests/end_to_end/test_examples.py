@@ -16,6 +16,7 @@ from .gallery import EXAMPLE_LIST, EXAMPLES, Example
 # What examples share, and no examples themselves.
 PARTS = (
     *("attention_parts", "attention_plans", "attention_sides", "attention_splits", "float64", "problem", "tiles"),
+    *("attention_block", "attention_correction", "attention_products", "attention_softmax", "exponentials"),
     *("rows", "triton_parts", "vectors"),
 )
 

@@ -1,0 +1,102 @@
+"""The correction warpgroup of attention on Blackwell: it scales O in tensor memory, and stores it in the end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx import ptx, reg
+from pyptx.types import b32, f32, pred, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.attention.tiles import GROUP, round_pairs, store, thread_of_group
+from examples.blackwell.attention_block import CHUNK, TILES, sums_of
+
+if TYPE_CHECKING:
+    from examples.blackwell.attention_block import Memory, Work
+
+    from pyptx.reg import Reg
+    from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+
+VECTOR = 8  # bf16 in 16 bytes
+STAGED = 1  # the warpgroup's named barrier; barrier 0 is the whole block's
+
+
+class Correction:
+    """A thread of the correction warpgroup, with a row of both tiles."""
+
+    def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
+        """Note where its rows of O are."""
+        self.work, self.memory, self.thread = work, memory, thread_of_group()
+        head_dim = memory.plan.head_dim
+        self.mine = [sums_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
+        self.phase = reg.scalar(u32, init=0)  # of `told`
+        self.held = reg.array(b32, CHUNK)
+
+    def run(self) -> None:
+        """Scale O to the scale that the softmax has chosen for a step, before the step's values are added."""
+        for tile in range(TILES):
+            ptx.mbarrier.wait(self.memory.told[tile], self.phase)
+            ptx.mbarrier.arrive(self.memory.weighed[tile])  # O is not there yet
+        for _ in ptx.range_(1, self.work.steps):
+            self.phase ^= 1
+            for tile in range(TILES):
+                factor = self.hear(tile, self.memory.factors, self.memory.told, self.phase)
+                with ptx.if_(self.any(factor != 1.0)):
+                    self.scale(tile, factor)
+                ptx.tcgen05.fence_before_thread_sync()
+                ptx.mbarrier.arrive(self.memory.weighed[tile])
+
+    def hear(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
+        """Return a number that the softmax tells of the thread's row."""
+        ptx.mbarrier.wait(barriers[tile], phase)
+        ptx.tcgen05.fence_after_thread_sync()
+        return ptx.ld(f32, reg.scalar(f32), numbers.address(tile, self.thread), space="shared")
+
+    @staticmethod
+    def any(condition: Reg) -> Reg:
+        """Return whether it holds in some lane: loads and stores of tensor memory are a whole warp's."""
+        return ptx.vote.sync.any(reg.scalar(pred), condition)
+
+    def scale(self, tile: int, factor: Reg) -> None:
+        """Multiply the row's O."""
+        for at in range(0, self.memory.plan.head_dim, CHUNK):
+            place = self.mine[tile][:, at : at + CHUNK]
+            self.scaled(place, factor)
+            ptx.tcgen05.st(place, self.held, shape="32x32b", count=CHUNK)
+        ptx.tcgen05.wait_st()
+
+    def scaled(self, place: TensorMemory, factor: Reg) -> None:
+        """Read some columns of the row, and multiply them."""
+        ptx.tcgen05.ld(self.held, place, shape="32x32b", count=CHUNK)
+        ptx.tcgen05.wait_ld()
+        for value in self.held:
+            ptx.inst.mul.rn.f32(value, value, factor)
+
+    def finish(self, output) -> None:
+        """Multiply O by the inverses of the sums, and store it through the memory of Q."""
+        for tile in range(TILES):
+            inverse = self.hear(tile, self.memory.inverses, self.memory.closed, 0)
+            ptx.mbarrier.wait(self.memory.summed[tile], 0)
+            ptx.tcgen05.fence_after_thread_sync()
+            self.stage(tile, inverse)
+            ptx.fence.proxy_async_shared_cta()
+            ptx.bar.sync(STAGED, GROUP)
+            with ptx.if_(self.thread == 0):
+                store(self.memory.plan.q, self.memory.q, tile, output, self.work.place_of(tile))
+        with ptx.if_(self.thread == 0):
+            ptx.cp.async_.bulk.wait_group(0, read=True)
+
+    def stage(self, tile: int, inverse: Reg) -> None:
+        """Round the row's O to bf16 and write it to shared memory, 16 bytes at a time."""
+        layout, packed = self.memory.plan.q, reg.array(b32, CHUNK // 2)
+        for first in range(0, layout.shape[1], CHUNK):
+            self.scaled(self.mine[tile][:, first : first + CHUNK], inverse)
+            round_pairs(packed, self.held)
+            for at in range(0, CHUNK, VECTOR):
+                panel, column = divmod(first + at, layout.panel_columns)
+                which = (tile,) if layout.panels == 1 else (tile, panel)
+                place = self.memory.q.address(*which, self.thread, column)
+                ptx.st(b32, place, packed[at // 2 : (at + VECTOR) // 2], space="shared")

@@ -1,0 +1,49 @@
+"""Products of attention on Blackwell: of tiles in shared memory, and of what lies in tensor memory, into that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx import ptx
+from pyptx.types import bf16, f32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg
+    from pyptx.smem import SharedTile
+    from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+
+ROWS = 128  # of a product, in the 128 lanes of tensor memory
+
+
+def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
+    """Start d = A · Bᵀ, both matrices by their descriptors, both along the head."""
+    for k in range(0, a_layout.k, a_layout.k_step):
+        ptx.tcgen05.mma(
+            d,
+            a,
+            b,
+            shape=(ROWS, b_layout.mn),
+            dtype_d=f32,
+            dtype_a=bf16,
+            dtype_b=bf16,
+            a_k_offset=a_layout.offset(k=k),
+            b_k_offset=b_layout.offset(k=k),
+            accumulate=k > 0,
+        )
+
+
+def accumulate(d: TensorMemory, weights: TensorMemory, b: Reg, b_layout: SharedTile, *, more: Reg) -> None:
+    """Start d += W · B, or d = W · B unless `more`: W in tensor memory, two bf16 to a column, B along its columns."""
+    for k in range(0, b_layout.k, b_layout.k_step):
+        ptx.tcgen05.mma(
+            d,
+            weights[:, k // 2 : (k + b_layout.k_step) // 2],
+            b,
+            shape=(ROWS, b_layout.mn),
+            dtype_d=f32,
+            dtype_a=bf16,
+            dtype_b=bf16,
+            trans_b=1,
+            b_k_offset=b_layout.offset(k=k),
+            accumulate=more if k == 0 else True,
+        )

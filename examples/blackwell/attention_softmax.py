@@ -1,0 +1,135 @@
+"""The softmax warpgroups of attention on Blackwell: scores in tensor memory become probabilities, in the same place."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx import ptx, reg
+from pyptx.types import b32, f32, s32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.attention.problem import LOWEST, settled
+from examples.attention.tiles import round_pairs, thread_of_group
+from examples.blackwell.attention_block import CHUNK, KEYS, ROWS, scores_of
+from examples.blackwell.exponentials import Powers, pair, split
+
+if TYPE_CHECKING:
+    from examples.blackwell.attention_block import Memory, Work
+
+    from pyptx.reg import Reg
+    from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+
+THRESHOLD = 8.0  # by how much a maximum may grow, as an exponent of 2, before the row is scaled to it
+READ_AT_ONCE = 32  # columns of scores
+CHAINS = 4  # of maxima that do not wait for each other
+
+
+class Softmax:
+    """A thread of a softmax warpgroup, with the row of its tile: the scale so far, and the sum by that scale."""
+
+    def __init__(self, work: Work, memory: Memory, t: TensorMemory, tile: Reg, warp: Reg) -> None:
+        """Begin with no key seen."""
+        self.work, self.memory, self.tile = work, memory, tile
+        self.problem, self.thread = work.problem, thread_of_group()
+        self.mine = scores_of(t, 0).advance(KEYS, times=tile).quarter(warp)
+        self.first = work.place.row + reg.from_(tile * ROWS, s32)
+        self.row = self.first + reg.from_(self.thread, s32)
+        self.peak = reg.scalar(f32, init=LOWEST)
+        self.sums = [pair(0.0, 0.0) for _ in range(2)]
+        self.scores, self.weights = reg.array(f32, KEYS), reg.array(b32, CHUNK)
+        self.powers, self.scale = Powers(), pair(self.problem.scale2, self.problem.scale2)
+        self.phase = reg.scalar(u32, init=0)
+
+    def run(self) -> None:
+        """Turn the scores of each step into probabilities; then tell what O is to be multiplied by."""
+        whole = reg.scalar(s32, init=self.problem.whole_steps(self.first, KEYS)) * KEYS
+        some_hidden = self.problem.causal or self.problem.keys % KEYS
+        for key in ptx.range_((self.work.steps - 1) * KEYS, -1, -KEYS):
+            self.read()
+            if some_hidden:
+                with ptx.if_(key >= whole):
+                    self.hide(key)
+            self.rescale()
+            self.weigh()
+            self.phase ^= 1
+
+    def read(self) -> None:
+        """Read the row's scores, once they are there."""
+        ptx.mbarrier.wait(self.memory.scored[self.tile], self.phase)
+        ptx.tcgen05.fence_after_thread_sync()
+        for at in range(0, KEYS, READ_AT_ONCE):
+            columns = slice(at, at + READ_AT_ONCE)
+            ptx.tcgen05.ld(self.scores[columns], self.mine[:, columns], shape="32x32b", count=READ_AT_ONCE)
+        ptx.tcgen05.wait_ld()
+
+    def hide(self, key: Reg) -> None:
+        """Take the keys that the row does not see out of its scores."""
+        last = self.row + self.problem.ahead if self.problem.causal else self.problem.keys - 1
+        limit = last - key
+        for column, value in enumerate(self.scores):
+            ptx.selp(f32, value, value, -math.inf, limit >= column)
+
+    def rescale(self) -> None:
+        """Take a new scale if the maximum has left the old one behind; tell by how much O is to be multiplied."""
+        highest, factor = self.highest(), reg.scalar(f32)
+        ptx.inst.max.f32(highest, highest, self.peak)
+        grown = (highest - self.peak) * self.problem.scale2
+        ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
+        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 where the scale stays
+        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # long there: the last factor has been read
+        self.tell(self.memory.factors, self.memory.told, factor)
+        ptx.inst.mov.f32(self.peak, highest)
+        both = pair(factor, factor)
+        for total in self.sums:
+            ptx.inst.mul.rn.f32x2(total, total, both)
+
+    def highest(self) -> Reg:
+        """Return the highest score, of three at a time, in chains that do not wait for each other."""
+        chains = [reg.scalar(f32, init=self.scores[start]) for start in range(CHAINS)]
+        for at in range(CHAINS, KEYS, 2):
+            chain = chains[at // 2 % CHAINS]
+            ptx.inst.max.f32(chain, chain, *self.scores[at : at + 2])
+        first, *others = chains
+        for other in others:
+            ptx.inst.max.f32(first, first, other)
+        return first
+
+    def weigh(self) -> None:
+        """Write P = 2^(scale · (S - peak)) over the scores, in bf16, and add it up in f32."""
+        shift = self.peak * -self.problem.scale2
+        shift = pair(shift, shift)
+        for at in range(0, KEYS // 2, CHUNK):
+            for number, weight in enumerate(self.weights, at):
+                values = self.scores[2 * number : 2 * number + 2]
+                exponents = pair(*values)
+                ptx.inst.fma.rn.f32x2(exponents, exponents, self.scale, shift)
+                self.powers.power(exponents, values, number)
+                round_pairs([weight], values)
+            ptx.tcgen05.st(self.mine[:, at : at + CHUNK], self.weights, shape="32x32b", count=CHUNK)
+        ptx.tcgen05.wait_st()
+        ptx.tcgen05.fence_before_thread_sync()
+        ptx.mbarrier.arrive(self.memory.weighed[self.tile])
+        for number in range(KEYS // 2):
+            total = self.sums[number % len(self.sums)]
+            ptx.inst.add.rn.f32x2(total, total, pair(*self.scores[2 * number : 2 * number + 2]))
+
+    def tell(self, numbers, barriers, value: Reg) -> None:
+        """Hand a number of the row to the correction."""
+        ptx.st(f32, numbers.address(self.tile, self.thread), value, space="shared")
+        ptx.mbarrier.arrive(barriers[self.tile])
+
+    def finish(self, sums) -> None:
+        """Tell 1 / sum, by which O is multiplied at the end, and store LSE where there is such a row."""
+        parts = reg.array(f32, 2)
+        first, second = self.sums
+        ptx.inst.add.rn.f32x2(first, first, second)
+        split(first, parts)
+        inverse, logarithm = settled(self.peak, parts[0] + parts[1], self.problem.scale2)
+        self.tell(self.memory.inverses, self.memory.closed, inverse)
+        (pointer,) = ptx.global_ptrs(sums)
+        line = (self.work.place.batch * self.problem.heads + self.work.place.head) * self.problem.queries
+        ptx.st(f32, ptx.addr(pointer + (line + self.row) * 4), logarithm, pred=self.row < self.problem.queries)

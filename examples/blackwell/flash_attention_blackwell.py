@@ -1,0 +1,232 @@
+"""Flash attention on Blackwell: `O = softmax(scale · Q · Kᵀ) · V` for each head, and `LSE`, each row's log of its sum.
+
+It computes what `examples/hopper/flash_attention.py` does, with the same interface, and is organised another way,
+because the tensor cores of Blackwell put sums into tensor memory, take first factors from there, and are issued by one
+thread. So every warp has one job, and a block owns two tiles of 128 rows of Q, which take turns:
+
+    load warp        K and V by TMA, stages ahead; the two tiles of Q once
+    multiply warp    S0 = Q0·Kᵀ | S1 = Q1·Kᵀ | O0 += P0·V | S0 = Q0·K'ᵀ | O1 += P1·V | S1 = Q1·K'ᵀ | …
+    softmax 0, 1     a warpgroup to each tile, a thread to each row: P = 2^(S - max), while the other tile is multiplied
+    correction       O *= 2^(old max - new max), where the maximum grew; and at the end O / sum goes out by TMA
+
+    multiply --scored--> softmax --told--> correction --weighed--> multiply          (and softmax --weighed--> multiply)
+
+Tensor memory has 512 columns: S of both tiles, 128 each, and O of both, one for each of the head's dimensions. P, in
+bf16, takes the left half of its S: a product of the same thread that reads P runs in front of one that writes S.
+
+*Rescaling seldom.* The rows of P and O are scaled by 2^-max for a max that need not be the maximum, if only it is the
+same for the row's P, O and sum: what it is cancels in O / sum, and LSE adds it again. So it stays what it is until the
+true maximum lies more than `THRESHOLD` = 8 above it (as exponents of 2). P is then up to 256, which bf16 holds with the
+same relative error as 1, and the sum of f32 is far from its limits. Most steps rescale nothing.
+
+*Exponentials.* A quarter of them are polynomials (`exponentials.py`).
+
+Arrays are dense, [batch, sequence, heads, head_dim]; heads of K and V may be fewer than those of Q. With `causal=True`
+query i sees the keys up to i + Skv - Sq. A query that sees no key gets O = 0 and LSE = -inf.
+
+    python examples/blackwell/flash_attention_blackwell.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.attention import float64
+from examples.attention.problem import Place, divided, problem_of
+from examples.attention.tiles import fetch_maps, heads_tile, load
+from examples.blackwell.attention_block import (
+    COLUMNS,
+    CORRECTION,
+    KEYS,
+    LOADER,
+    MULTIPLIER,
+    OTHERS,
+    PLANS,
+    REGISTERS,
+    THREADS,
+    TILES,
+    Memory,
+    Plan,
+    Work,
+    scores_of,
+    sums_of,
+    tiles_of,
+    work_of,
+)
+from examples.blackwell.attention_correction import Correction
+from examples.blackwell.attention_products import accumulate, multiply
+from examples.blackwell.attention_softmax import Softmax
+
+if TYPE_CHECKING:
+    from pyptx.kernel import Kernel
+    from pyptx.reg import Reg
+    from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
+
+
+# --- the load warp ----------------------------------------------------------------------------------
+
+
+def fetch(work: Work, memory: Memory, arrays) -> None:
+    """Fetch Q, and keys and values from the last step to the first: those that some row does not see come first."""
+    q, k, v = arrays
+    for tile in range(TILES):
+        ptx.mbarrier.arrive_expect_tx(memory.loaded[tile], memory.plan.q.stage_bytes)
+        load(memory.plan.q, memory.q, tile, q, work.place_of(tile), memory.loaded[tile])
+    head = divided(work.place.head, work.problem.shared)
+    turn = ptx.pipeline(memory.plan.stages, phase=reg.scalar(u32, init=1))
+    for row in ptx.range_((work.steps - 1) * KEYS, -1, -KEYS):
+        stage, phase = turn.advance()
+        for ring, array in ((memory.k, k), (memory.v, v)):
+            ptx.mbarrier.wait(ring.empty[stage], phase)
+            ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
+            load(ring.layout, ring.tiles, stage, array, Place(head, work.place.batch, row), ring.full[stage])
+
+
+# --- the multiply warp ------------------------------------------------------------------------------
+
+
+class Multiplier:
+    """The thread that issues all products: scores into tensor memory, and probabilities from there times values."""
+
+    def __init__(self, memory: Memory, t: TensorMemory) -> None:
+        """Describe the tiles."""
+        self.memory, self.plan = memory, memory.plan
+        self.scores = [scores_of(t, tile) for tile in range(TILES)]
+        self.sums = [sums_of(t, tile, self.plan.head_dim) for tile in range(TILES)]
+        self.q = [ptx.tcgen05.descriptor(memory.q[tile]) for tile in range(TILES)]
+        self.rings = [(ring, ptx.tcgen05.descriptor(ring.tiles)) for ring in (memory.k, memory.v)]
+        self.turns = [ptx.pipeline(self.plan.stages) for _ in self.rings]
+        self.phase = reg.scalar(u32, init=0)  # of `weighed`
+
+    def run(self, steps: Reg) -> None:
+        """Multiply: the scores of a step behind the values of the step before, a tile after the other."""
+        keys, stage = self.next_stage(0)
+        for tile in range(TILES):
+            ptx.mbarrier.wait(self.memory.loaded[tile], 0)
+            self.score(tile, keys)
+        ptx.tcgen05.commit(self.memory.k.empty[stage])
+        for step in ptx.range_(1, steps):
+            values, values_stage = self.next_stage(1)
+            keys, keys_stage = self.next_stage(0)
+            for tile in range(TILES):
+                self.add(tile, values, step > 1)
+                self.score(tile, keys)
+            ptx.tcgen05.commit(self.memory.v.empty[values_stage])
+            ptx.tcgen05.commit(self.memory.k.empty[keys_stage])
+            self.phase ^= 1
+        values, _ = self.next_stage(1)
+        for tile in range(TILES):
+            self.add(tile, values, steps > 1)
+            ptx.tcgen05.commit(self.memory.summed[tile])
+
+    def next_stage(self, which: int) -> tuple[Reg, Reg]:
+        """Wait for the next keys (0) or values (1); return their descriptor, and the stage that they are in."""
+        ring, first = self.rings[which]
+        stage, phase = self.turns[which].advance()
+        ptx.mbarrier.wait(ring.full[stage], phase)
+        return ptx.tcgen05.advance(first, ring.layout.stage_bytes, times=stage), stage
+
+    def score(self, tile: int, keys: Reg) -> None:
+        """Start S = Q · Kᵀ; a tile's softmax hears when it is there."""
+        multiply(self.scores[tile], self.q[tile], self.plan.q, keys, self.plan.k)
+        ptx.tcgen05.commit(self.memory.scored[tile])
+
+    def add(self, tile: int, values: Reg, more: Reg) -> None:
+        """Start O += P · V as soon as the probabilities are there, or O = P · V unless there is something to add to."""
+        ptx.mbarrier.wait(self.memory.weighed[tile], self.phase)
+        ptx.tcgen05.fence_after_thread_sync()
+        accumulate(self.sums[tile], self.scores[tile], values, self.plan.v, more=more)
+
+
+# --- the kernel -------------------------------------------------------------------------------------
+
+
+def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel of a plan."""
+    queries, keys, values = (
+        heads_tile(tile, *names)
+        for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
+    )
+
+    @kernel(
+        in_specs=(queries, keys, values),
+        out_specs=(queries, Tile("B", "Hq", "Sq", f32)),
+        grid=lambda B, Sq, Hq: B * Hq * tiles_of(Sq),
+        block=THREADS,
+        raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],
+        arch="sm_100a",
+    )
+    def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
+        """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        problem, memory = problem_of(Q, K, scale, causal=causal), Memory(plan)
+        group, warp = (uniform(reg.from_(ptx.special.tid.x(), u32) >> shift) for shift in (7, 5))
+        with ptx.if_((warp == LOADER) & ptx.elect_sync()):
+            fetch_maps(Q, K, V, OUT)
+            memory.init()
+        work = work_of(problem)
+        with ptx.tmem.alloc(COLUMNS, when=warp == MULTIPLIER, relinquish=True) as t:
+            with ptx.if_(group == OTHERS):
+                ptx.setmaxnreg_dec(REGISTERS[2])
+                with ptx.if_((warp == LOADER) & ptx.elect_sync()):
+                    fetch(work, memory, (Q, K, V))
+                with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
+                    Multiplier(memory, t).run(work.steps)
+            with ptx.elif_(group == CORRECTION):
+                ptx.setmaxnreg_dec(REGISTERS[1])
+                correction = Correction(work, memory, t, warp)
+                correction.run()
+                correction.finish(OUT)
+            with ptx.else_():
+                ptx.setmaxnreg_inc(REGISTERS[0])
+                softmax = Softmax(work, memory, t, group, warp)
+                softmax.run()
+                softmax.finish(LSE)
+        ptx.ret()
+
+    return flash_attention
+
+
+def uniform(value: Reg) -> Reg:
+    """Return a number that all lanes of a warp have, as one that ptxas knows to be the same."""
+    return ptx.shfl.sync.idx(reg.scalar(u32), value, 0)
+
+
+KERNELS = {plan.head_dim: flash_attention_of(plan) for plan in PLANS}
+"""The kernel of each head dimension."""
+
+
+def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None):
+    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for another head dimension than 64 or 128."""
+    if q.shape[-1] not in KERNELS:
+        raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {q.shape[-1]}")
+    return KERNELS[q.shape[-1]](q, k, v, causal=causal, scale=scale)
+
+
+def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Compute O and LSE in float64."""
+    return float64.attention(q, k, v, causal=causal, scale=scale)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest errors against float64."""
+    rng = np.random.default_rng(0)
+    for head_dim, causal in ((64, False), (128, True)):
+        q, k, v = (rng.standard_normal((1, 300, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1))
+        results = zip(flash_attention(q, k, v, causal=causal), reference(q, k, v, causal=causal), strict=True)
+        errors = [np.abs(np.asarray(actual, np.float64) - expected).max() for actual, expected in results]
+        name = f"flash_attention_blackwell D={head_dim} causal={causal}"
+        print(f"{name}: largest error {errors[0]:.2e}, of LSE {errors[1]:.2e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Flash attention of examples/blackwell: right at every edge and under every schedule, and as lean as it looks.
+
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tools.sass_loops import loops
+from tools.shares import full
+
+from .attention_problems import BF16, F32, Sizes, assert_close, magnitudes, problems
+from .bank_conflicts import conflicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.sass_loops import Loop
+
+pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
+
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
+# One step and less; tails of keys and queries, in either tile of a block; more keys than queries and fewer, where some
+# queries see no key at all; more steps than stages.
+SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))
+FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True)])
+LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4095, 16, 4))
+ASSEMBLED = full(LARGE, default=LARGE[-1:])
+each_schedule = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[1:2]), ids=str)
+
+
+def forward() -> Any:
+    return import_module("examples.blackwell.flash_attention_blackwell")
+
+
+@pytest.mark.parametrize("sizes", FORWARD, ids=str)
+@each_schedule
+def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
+    sizes: Sizes, schedule: Mapping[str, Any]
+) -> None:
+    inputs = sizes.inputs()
+    result = forward().KERNELS[sizes.head_dim].simulate(*inputs[:3], causal=sizes.causal, checks="all", **schedule)
+    assert [str(finding) for finding in result.findings] == []
+    out, sums = forward().reference(*inputs[:3], causal=sizes.causal)
+    assert_close(result.outputs[0], out, (BF16 + F32) * magnitudes(sizes, inputs)[0])
+    seen = np.isfinite(sums)
+    assert (result.outputs[1][~seen] == -np.inf).all()
+    assert_close(result.outputs[1][seen], sums[seen], F32 / 16)
+
+
+def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_side() -> None:
+    """Of four rows in turn, scores grow by 3, 1.5, 0.5 or -3 from each step of keys to the one looked at next.
+
+    As exponents of 2, that is 4.3, 2.2 and 0.7: rows are scaled anew after two steps, after four, or never, and share
+    warps with others.
+    """
+    sizes = Sizes(64, 1, 130, 5 * 128 + 9, 1, 1)
+    inputs = sizes.inputs()
+    q, k, v = inputs[:3]
+    for row, growth in enumerate((3, 1.5, 0.5, -3)):
+        q[:, row::4, :, 0] = 8 * growth
+    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # the last step comes first
+    out, sums = forward().KERNELS[64].simulate(q, k, v, checks="none").outputs
+    expected, exact = forward().reference(q, k, v)
+    assert_close(out, expected, (BF16 + F32) * magnitudes(sizes, inputs)[0])
+    assert_close(sums, exact, F32 / 8)
+
+
+def test_the_polynomial_is_the_best_of_its_degree() -> None:
+    """Its error reaches its bound at six places, with alternating signs: no other of degree 4 with p(0) = 1 is better.
+
+    r · q(r), with q of degree 3, has four coefficients, and r / 2^r keeps its sign on either side of 0: de la Vallée
+    Poussin's argument wants five such places. Roundings of f32 are held against the documented bound.
+    """
+    exponentials = import_module("examples.blackwell.exponentials")
+    r = np.linspace(-0.5, 0.5, 200_001)
+    error = np.polynomial.Polynomial(exponentials.COEFFICIENTS)(r) / np.exp2(r) - 1
+    extremes = [
+        error[0],
+        *(e for b, e, a in zip(error, error[1:], error[2:], strict=False) if (e - b) * (a - e) < 0),
+        error[-1],
+    ]
+    large = [each for each in extremes if abs(each) > 0.98 * np.abs(error).max()]
+    assert len(large) >= 5
+    assert np.abs(error).max() < exponentials.ERROR
+
+
+def test_powers_of_two_are_right_over_all_exponents() -> None:
+    from pyptx import Tile, kernel, ptx, reg
+    from pyptx.types import f32, u32
+
+    exponentials = import_module("examples.blackwell.exponentials")
+
+    @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N // 256, block=128, arch="sm_100a")
+    def powers(X: Any, Y: Any) -> None:
+        thread = reg.from_(ptx.special.ctaid.x(), u32) * 128 + reg.from_(ptx.special.tid.x(), u32)
+        x, y = (pointer + thread * 8 for pointer in ptx.global_ptrs(X, Y))
+        values = reg.array(f32, 2)
+        ptx.ld(f32, values, ptx.addr(x))
+        exponentials.Powers().polynomial(values)
+        ptx.st(f32, ptx.addr(y), values)
+        ptx.ret()
+
+    whole = np.arange(-128, 128, dtype=np.float32)
+    x = np.concatenate([whole, whole + 0.5, np.linspace(-126, 8, 15_872), np.full(128, -np.inf), np.full(128, -1e30)])
+    x = x[x < 127.5].astype(np.float32)
+    x = x[: x.size // 256 * 256] if x.size % 256 else x
+    found, exact = powers(x).astype(np.float64), np.exp2(x.astype(np.float64))
+    normal = x >= -126
+    assert (np.abs(found[normal] / exact[normal] - 1) <= exponentials.ERROR).all()
+    assert (np.abs(found[~normal]) <= 2.0**-126).all()
+    assert (found[x <= -127] == 0).all()
+
+
+def test_results_leave_through_shared_memory_without_a_bank_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = Sizes(64, 1, 100, 130, 1, 1).inputs()[:3]
+    assert set(conflicts(monkeypatch, forward().KERNELS[64], *arrays).items()) > {("st.shared", 0), ("ld.shared", 0)}
+
+
+def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
+    q, k, v = Sizes(64, 1, 8, 8, 3, 2).inputs()[:3]
+    with pytest.raises(ValueError, match="the scale is positive"):
+        forward().flash_attention(q, q, q, scale=-1.0)
+    with pytest.raises(ValueError, match="3 heads of Q do not share 2 heads of K and V evenly"):
+        forward().flash_attention(q, k, v)
+    with pytest.raises(ValueError, match="head dimensions 64, 128, not 32"):
+        forward().flash_attention(*(array[..., :32] for array in (q, k, v)))
+
+
+@pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
+def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
+    small, large = (Sizes(head_dim, *shape, 8, 2, causal=True) for shape in ((1, 512, 512), (4, 8192, 16384)))
+    texts = [forward().KERNELS[head_dim].ptx(**each.dimensions()) for each in (small, large)]
+    assert texts[0].count("\n") == texts[1].count("\n")
+
+
+def the_loop(found: list[Loop], opcode: str) -> Loop:
+    """Return the one loop, of those without a loop inside that has it too, with most of an instruction."""
+    return max(found, key=lambda loop: loop.histogram[opcode] / len(loop.opcodes))
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
+def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None:
+    kernel = forward().KERNELS[sizes.head_dim]
+    resources = kernel.resources(**sizes.dimensions())  # an advisory would be a warning, which is an error
+    assert resources.spill_stores == resources.spill_loads == resources.stack == 0
+    found = loops(kernel.sass(**sizes.dimensions()))
+    multiplying, weighing = the_loop(found, "UTCHMMA").histogram, the_loop(found, "MUFU").histogram
+    assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # S and O of two tiles
+    assert multiplying["UTCBAR"] == 2 + 2  # their scores, and what has been read
+    assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
+    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # a quarter are polynomials; and by how much O is scaled
+    assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
+    assert weighing["LDTM"] == 4
+    assert weighing["STTM"] == 4
+    assert not {"UTCHMMA", "UTMALDG", "LDL", "STL", "BAR"} & weighing.keys()
+    (loading,) = (loop.histogram for loop in found if loop.histogram["UTMALDG"])
+    assert loading["UTMALDG"] == 2 * sizes.head_dim // 64
