@@ -24,6 +24,11 @@ GROUP = 128  # threads of a warpgroup
 WARPS = GROUP // 32
 
 
+def group_of_thread() -> Reg:
+    """Return the number of this thread's warpgroup."""
+    return reg.from_(ptx.special.tid.x(), u32) >> 7
+
+
 def thread_of_group() -> Reg:
     """Return the number of this thread in its warpgroup."""
     return reg.from_(ptx.special.tid.x(), u32) & (GROUP - 1)

@@ -26,7 +26,7 @@ KEYS = 128  # of a step
 CORRECTION, OTHERS = 2, 3  # warpgroups, behind those of the softmax; the last has the warps that only issue
 LOADER, MULTIPLIER = 12, 13  # warps
 THREADS = 4 * GROUP
-REGISTERS = (168, 96, 80)  # of a thread of the softmax, the correction, the others: twice the first, and they make 512
+REGISTERS = (184, 80, 64)  # of a thread of the softmax, the correction, the others: twice the first, and they make 512
 COLUMNS = 512
 CHUNK = 16  # columns that a thread moves at once
 

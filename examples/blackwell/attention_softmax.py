@@ -13,7 +13,7 @@ from pyptx.types import b32, f32, s32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention.problem import LOWEST, settled
-from examples.attention.tiles import round_pairs, thread_of_group
+from examples.attention.tiles import group_of_thread, round_pairs, thread_of_group
 from examples.blackwell.attention_block import CHUNK, KEYS, ROWS, scores_of
 from examples.blackwell.exponentials import Powers, pair, split
 
@@ -31,12 +31,12 @@ CHAINS = 4  # of maxima that do not wait for each other
 class Softmax:
     """A thread of a softmax warpgroup, with the row of its tile: the scale so far, and the sum by that scale."""
 
-    def __init__(self, work: Work, memory: Memory, t: TensorMemory, tile: Reg, warp: Reg) -> None:
+    def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
         """Begin with no key seen."""
-        self.work, self.memory, self.tile = work, memory, tile
-        self.problem, self.thread = work.problem, thread_of_group()
-        self.mine = scores_of(t, 0).advance(KEYS, times=tile).quarter(warp)
-        self.first = work.place.row + reg.from_(tile * ROWS, s32)
+        self.work, self.memory, self.problem = work, memory, work.problem
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # of %tid, which ptxas reads again, not spills
+        self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
+        self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
         self.peak = reg.scalar(f32, init=LOWEST)
         self.sums = [pair(0.0, 0.0) for _ in range(2)]

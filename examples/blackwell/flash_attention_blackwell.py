@@ -188,7 +188,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
                 correction.finish(OUT)
             with ptx.else_():
                 ptx.setmaxnreg_inc(REGISTERS[0])
-                softmax = Softmax(work, memory, t, group, warp)
+                softmax = Softmax(work, memory, t, warp)
                 softmax.run()
                 softmax.finish(LSE)
         ptx.ret()
