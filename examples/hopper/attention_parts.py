@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from pyptx import ptx, reg
-from pyptx.types import PtxType, b16, b32, bf16, f32, u32
+from pyptx.types import PtxType, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention.problem import LOWEST, settled
+from examples.attention.quads import over_quad
 from examples.attention.tiles import GROUP, round_pairs
 from examples.hopper.attention_plans import ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
-QUAD = 4  # lanes that share a row of sums
 FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
 
 
@@ -63,28 +62,6 @@ def stage_pairs(
         panel, inside = divmod(column + 4 * first, layout.panel_columns)
         which = (stage,) if layout.panels == 1 else (stage, panel)
         ptx.stmatrix(smem=tiles.address(*which, below + row, side + inside), regs=pairs[first : first + 4], layout="x4")
-
-
-def dot(rows: list[Reg], head_dim: int) -> Reg:
-    """Return the sum of the products of two rows, in each of the four lanes that share them, by 16 bytes at a time."""
-    total, words = reg.scalar(f32, init=0.0), [reg.array(b32, CHUNK // 2) for _ in rows]
-    for first in range(0, head_dim, QUAD * CHUNK):
-        for loaded, row in zip(words, rows, strict=True):
-            ptx.inst.ld.global_.v4.b32(loaded, ptx.addr(row, 2 * first))
-        for pair in zip(*words, strict=True):
-            for left, right in zip(*map(unpacked, pair), strict=True):
-                ptx.inst.fma.rn.f32(total, left, right, total)
-    over_quad(ptx.inst.add.rn.f32, total)
-    return total
-
-
-def unpacked(pair: Reg) -> list[Reg]:
-    """Return the two bf16 of a register as f32."""
-    halves, wide = [reg.scalar(b16) for _ in range(2)], [reg.scalar(f32) for _ in range(2)]
-    ptx.inst.mov.b32(halves, pair)
-    for half, value in zip(halves, wide, strict=True):
-        ptx.inst.cvt.f32.bf16(value, half)
-    return wide
 
 
 # --- products ---------------------------------------------------------------------------------------
@@ -220,11 +197,3 @@ class Softmax:
         for total in self.sums:
             over_quad(ptx.inst.add.rn.f32, total)
         return self.sums
-
-
-def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
-    """Combine a value over the four lanes that share a row of sums."""
-    other = reg.scalar(f32)
-    for distance in (1, 2):
-        ptx.shfl.sync.bfly(other, value, distance)
-        combine(value, value, other)

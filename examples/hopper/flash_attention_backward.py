@@ -35,29 +35,20 @@ from pyptx.types import b32, bf16, f32, s32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention import float64
-from examples.attention.problem import Place, Problem, dealt, problem_of
+from examples.attention.problem import problem_of
+from examples.attention.sides import TOLD_BYTES, Keys, Queries, blocks_of, sides_of, steps_of, told_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, round_pairs, store, thread_of_group
+from examples.attention.told import TOLD_TILE, prepare_of
+from examples.hopper.attention_memory import CONSUMERS, STAGES, STEP, Memory
 from examples.hopper.attention_parts import accumulate, described_as, multiply, stage_rows
 from examples.hopper.attention_plans import ROWS
-from examples.hopper.attention_sides import (
-    CONSUMERS,
-    OWNED,
-    STAGES,
-    STEP,
-    TOLD_BYTES,
-    Keys,
-    Memory,
-    Queries,
-    blocks_of,
-    steps_of,
-    told_of,
-)
-from examples.hopper.attention_told import PREPARE, TOLD_TILE
 from examples.hopper.flash_attention import KERNELS as FORWARD
 from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from examples.attention.problem import Place
 
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg, RegArray
@@ -226,18 +217,6 @@ class Consumer:
 # --- the kernel -------------------------------------------------------------------------------------
 
 
-def sides_of(problem: Problem) -> tuple[Reg, Keys, Queries]:
-    """Return whether this block owns keys, and what it is on either side; the longest work comes first."""
-    owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
-    owning_queries = problem.heads * blocks_of(problem.queries)
-    block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
-    head, row = dealt(block, problem.heads_of_keys)
-    keys = Place(head, batch, row * OWNED)
-    head, row = dealt((block - owning_keys).max(0), problem.heads)
-    queries = Place(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
-    return block < owning_keys, Keys(problem, keys), Queries(problem, queries)
-
-
 def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile, Tile, Tile]]:
     """Return the second kernel, of the gradients, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
@@ -268,7 +247,7 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
         ptx.bar.sync()
         if overlaps:
             take_over()
-        owns_keys, *sides = sides_of(problem)
+        owns_keys, *sides = sides_of(problem, STEP)
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(REGISTERS[0])
             for side, mine in zip(sides, (owns_keys, ~owns_keys), strict=True):
@@ -286,6 +265,8 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
     return flash_attention_backward
 
 
+PREPARE = {head_dim: prepare_of(head_dim, arch="sm_90a") for head_dim in (64, 128)}
+"""The first kernel for each head dimension."""
 flash_attention_backward_64, flash_attention_backward_128 = map(flash_attention_backward_of, (64, 128))
 BACKWARD = {64: flash_attention_backward_64, 128: flash_attention_backward_128}
 """The second kernel for each head dimension."""

@@ -10,8 +10,8 @@ both consumers put theirs, 64 keys by 64 queries each, into shared memory, where
 computes one half of the head of dQ, over all keys of the block. The memory is there twice: so they meet once a step.
 
 Sums of dQ lie as threads hold them: four numbers of each of 128 threads side by side, so that a warp adds to whole
-lines of memory. A first kernel sets them to zero, beside what it tells of queries (`attention_told.py`); a last one
-scales and rounds them, and writes them in their places.
+lines of memory. A first kernel sets them to zero, beside what it tells of queries
+(`examples/attention/told.py`); a last one scales and rounds them, and writes them in their places.
 
     python examples/hopper/flash_attention_backward_fused.py
 """
@@ -33,11 +33,13 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.attention import float64
 from examples.attention.problem import Place, Problem, dealt, divided, problem_of
+from examples.attention.quads import QUAD
+from examples.attention.sides import OWNED, Keys, blocks_of, steps_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, round_pairs, thread_of_group
-from examples.hopper.attention_parts import QUAD, TYPES, described_as, stage_pairs, stage_rows
+from examples.attention.told import TOLD_TILE, tell, told_specs
+from examples.hopper.attention_memory import CONSUMERS, STEP, Memory
+from examples.hopper.attention_parts import TYPES, described_as, stage_pairs, stage_rows
 from examples.hopper.attention_plans import ROWS
-from examples.hopper.attention_sides import CONSUMERS, OWNED, STEP, Keys, Memory, blocks_of, steps_of
-from examples.hopper.attention_told import TOLD_TILE, tell, told_specs
 from examples.hopper.flash_attention import KERNELS as FORWARD
 from examples.hopper.flash_attention_backward import REGISTERS, THREADS, Consumer, produce
 
@@ -183,7 +185,7 @@ class FusedConsumer(Consumer):
 def keys_of(problem: Problem) -> Keys:
     """Return the keys that this block owns; those that most queries see come first."""
     head, row, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
-    return Keys(problem, Place(head, batch, row * OWNED))
+    return Keys(problem, Place(head, batch, row * OWNED), STEP)
 
 
 def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:

@@ -59,9 +59,9 @@ def of_split_attention() -> Any:
 
 
 def of_told() -> Any:
-    module = import_module("examples.hopper.attention_told")
+    prepare_of = import_module("examples.attention.told").prepare_of
     inputs = [*drawn(*2 * ((1, 128, 2, 64),)), *drawn(*2 * ((1, 2, 128),), dtype=np.float32)]
-    return module.prepare_of(64, overlaps=True), inputs, {"T": 2}, module.PREPARE[64]
+    return prepare_of(64, arch="sm_90a", overlaps=True), inputs, {"T": 2}, prepare_of(64, arch="sm_90a")
 
 
 def of_gradients() -> Any:

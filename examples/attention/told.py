@@ -1,32 +1,28 @@
 """What the kernels of attention's gradients are told of each query: two numbers, which a kernel of its own computes.
 
-The numbers of `STEP` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta, the sum of
-dO ∘ O over the query's row less the gradient of its LSE. Where there is no query, or one that saw no key, they are -inf
-and 0, so that its probabilities are 0.
+The numbers of `TOGETHER` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta, the sum
+of dO ∘ O over the query's row less the gradient of its LSE. Where there is no query, or one that saw no key, they are
+-inf and 0, so that its probabilities are 0.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from examples.attention.problem import LOG2_E, dealt
+from examples.attention.quads import CHUNK, QUAD, dot
+from examples.attention.sides import TOGETHER, TOLD_BYTES
+from examples.overlap import ATTRIBUTES, take_over
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import bf16, f32, u32
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where a file that imports this is run by itself
-
-from examples.attention.problem import LOG2_E, dealt
-from examples.hopper.attention_parts import CHUNK, QUAD, dot
-from examples.hopper.attention_sides import STEP, TOLD_BYTES
-from examples.overlap import ATTRIBUTES, take_over
 
 if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-TOLD_TILE = Tile("B", "Hq", "T", 2, STEP, f32, align=2 * CHUNK)  # two numbers of each query, a step's side by side
+TOLD_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # two numbers of each query
 
 
 def told_specs(head_dim: int) -> tuple[Tile, ...]:
@@ -44,7 +40,7 @@ def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
     thread = reg.from_(ptx.special.tid.x(), u32)
     row, part = thread >> 2, thread & (QUAD - 1)
     head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
-    query = step * STEP + row
+    query = step * TOGETHER + row
     there = query.min(present - 1)
     line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
     delta = dot([pointer + line for pointer in ptx.global_ptrs(OUT, DOUT)], head_dim)
@@ -58,19 +54,19 @@ def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
     told += line * TOLD_BYTES + row * 4
     for which, (value, otherwise) in enumerate(((total * -LOG2_E, -math.inf), (delta - gradient, 0.0))):
         ptx.selp(f32, value, otherwise, value, silent)
-        ptx.inst.st.global_.f32(ptx.addr(told, which * STEP * 4), value, pred=part == 0)
+        ptx.inst.st.global_.f32(ptx.addr(told, which * TOGETHER * 4), value, pred=part == 0)
     return line, thread
 
 
-def prepare_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
-    """Return the kernel that computes them, for one head dimension."""
+def prepare_of(head_dim: int, *, arch: str, overlaps: bool = False) -> Kernel[tuple[Tile]]:
+    """Return the kernel that computes them, for one head dimension and one architecture."""
 
     @kernel(
         in_specs=told_specs(head_dim),
         out_specs=(TOLD_TILE,),
         grid=lambda T, Hq, B: T * Hq * B,
-        block=STEP * QUAD,
-        arch="sm_90a",
+        block=TOGETHER * QUAD,
+        arch=arch,
         launch=ATTRIBUTES if overlaps else {},
     )
     def prepare_queries(OUT, DOUT, LSE, DLSE, TOLD) -> None:
@@ -81,7 +77,3 @@ def prepare_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
         ptx.ret()
 
     return prepare_queries
-
-
-prepare_queries_64, prepare_queries_128 = prepare_of(64), prepare_of(128)
-PREPARE = {64: prepare_queries_64, 128: prepare_queries_128}

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx import ptx, smem
-from pyptx.smem import SharedTile
-from pyptx.types import bf16, f32
+from examples.attention.problem import Place, Problem, dealt, divided
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
-
-from examples.attention.problem import Place, Problem, divided
-from examples.attention.tiles import WARPS
-from examples.hopper.attention_plans import ROWS
+from pyptx import ptx, reg
+from pyptx.types import u32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx.reg import Reg
 
-CONSUMERS = 2
-OWNED = CONSUMERS * ROWS  # rows of a block
-STEP = 64  # rows that it walks over in one step
-STAGES = 3
-TOLD_BYTES = 2 * STEP * 4  # two f32 of each query of a step
+OWNED = 128  # rows of a block
+TOGETHER = 64  # queries whose numbers lie side by side
+TOLD_BYTES = 2 * TOGETHER * 4  # two f32 of each
 
 
 def blocks_of(rows: int) -> int:
@@ -35,40 +26,15 @@ def blocks_of(rows: int) -> int:
 
 
 def steps_of(queries: int) -> int:
-    """Return how many steps the blocks of `queries` queries have: the `T` of what is told of them."""
-    return blocks_of(queries) * (OWNED // STEP)
+    """Return the `T` of what is told of `queries` queries: by `TOGETHER`, as many as their blocks have room for."""
+    return blocks_of(queries) * (OWNED // TOGETHER)
 
 
 def told_of(problem: Problem, place: Place, array) -> Reg:
-    """Return the address of what is told of the step of queries that begins at `place`."""
+    """Return the address of what is told of the queries that begins at `place`."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
-    return pointer + (line + divided(place.row, STEP)) * TOLD_BYTES
-
-
-class Memory:
-    """What a block has in shared memory: the two tiles that it owns, the stages of two that pass, and barriers.
-
-    `told` is what the first kernel computed of the queries of a stage; `swizzle` is that of what the block owns.
-    """
-
-    def __init__(self, head_dim: int, swizzle: str = "widest") -> None:
-        """Allocate; the barriers count the bytes that come (`owned`, `came`) and the warps that have read (`empty`)."""
-        self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
-        self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, turned
-        self.tiles = [smem.tile(self.own) for _ in range(2)]
-        self.stages = [smem.tile(self.passing) for _ in range(2)]
-        self.told = smem.alloc(f32, (STAGES, 2, STEP))
-        self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(STAGES)
-        self.came = [smem.mbarrier(STAGES) for _ in range(2)]
-
-    def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
-        for barriers, count in ((self.owned, 1), *((each, 1) for each in self.came), (self.empty, CONSUMERS * WARPS)):
-            for barrier in barriers:
-                ptx.mbarrier.init(barrier, count)
-        ptx.fence.proxy_async_shared_cta()
+    return pointer + (line + divided(place.row, TOGETHER)) * TOLD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +43,7 @@ class Keys:
 
     problem: Problem
     place: Place
+    step: int  # rows that it walks over at once
     owns = ("K", "V")
     passes = ("Q", "DOUT")
     gradients = ("DK", "DV")
@@ -85,8 +52,8 @@ class Keys:
         """Loop over the queries that see some key, of one head after the other."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
-            first = divided((self.place.row - problem.ahead).max(0), STEP) * STEP if problem.causal else 0
-            for row in ptx.range_(first, problem.queries, STEP):
+            first = divided((self.place.row - problem.ahead).max(0), self.step) * self.step if problem.causal else 0
+            for row in ptx.range_(first, problem.queries, self.step):
                 yield Place(self.place.head * problem.shared + index, self.place.batch, row)
 
     def hides(self, row: Reg) -> Reg | None:
@@ -108,6 +75,7 @@ class Queries:
 
     problem: Problem
     place: Place
+    step: int  # rows that it walks over at once
     owns = ("Q", "DOUT")
     passes = ("K", "V")
     gradients = ("DQ",)
@@ -115,15 +83,15 @@ class Queries:
     def walk(self) -> Iterator[Place]:
         """Loop over the keys that some query sees."""
         head = divided(self.place.head, self.problem.shared)
-        end = self.problem.steps(self.place.row + OWNED, STEP) * STEP
-        for row in ptx.range_(0, end, STEP):
+        end = self.problem.steps(self.place.row + OWNED, self.step) * self.step
+        for row in ptx.range_(0, end, self.step):
             yield Place(head, self.place.batch, row)
 
     def hides(self, row: Reg) -> Reg | None:
         """Return whether one of the keys from `row` on is not seen by every query; None if all are."""
-        if not (self.problem.causal or self.problem.keys % STEP):
+        if not (self.problem.causal or self.problem.keys % self.step):
             return None
-        return row >= self.problem.whole_steps(self.place.row, STEP) * STEP
+        return row >= self.problem.whole_steps(self.place.row, self.step) * self.step
 
     def limit(self, row: Reg, column: Reg) -> Reg:
         """Return the last key that a thread's first query sees, counted from its first column."""
@@ -134,3 +102,15 @@ class Queries:
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
         """Return whether a thread's query (`row`) sees its key (`column`), both counted from its first."""
         return limit >= (column - row if self.problem.causal else column)
+
+
+def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
+    """Return whether this block owns keys, and what it is on either side; the longest work comes first."""
+    owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
+    owning_queries = problem.heads * blocks_of(problem.queries)
+    block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
+    head, row = dealt(block, problem.heads_of_keys)
+    keys = Place(head, batch, row * OWNED)
+    head, row = dealt((block - owning_keys).max(0), problem.heads)
+    queries = Place(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
+    return block < owning_keys, Keys(problem, keys, step), Queries(problem, queries, step)
