@@ -28,6 +28,7 @@ from pyptx.types import PtxType, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.overlap import ATTRIBUTES, take_over
 from examples.rows.numbers import by_halves, constant
 from examples.rows.plans import HOPPER, Target
 from examples.rows.vectors import BYTES, Vector
@@ -54,8 +55,10 @@ def silu(value: Reg) -> Reg:
     return value * by_halves(ptx.inst.rcp.approx.ftz.f32, power + constant(value.dtype, 1.0))
 
 
-def multiply(vector: Vector, Gate, Up, Y) -> None:
+def multiply(vector: Vector, Gate, Up, Y, *, overlaps: bool) -> None:
     """Emit the kernel for one kind of vectors."""
+    if overlaps:
+        take_over()
     vectors, chunk = math.prod(Gate.shape) // vector.elements, THREADS * SHARE // vector.bytes
     first = reg.from_(ptx.special.ctaid.x(), u32) * chunk + reg.from_(ptx.special.tid.x(), u32)
     gate, up, y = (pointer + first * vector.bytes for pointer in ptx.global_ptrs(Gate, Up, Y))
@@ -72,8 +75,11 @@ def multiply(vector: Vector, Gate, Up, Y) -> None:
 
 
 @functools.cache
-def swiglu_for(dtype: PtxType, target: Target = HOPPER) -> Kernel[tuple[Tile]]:
-    """Return the kernel `swiglu(Gate, Up)`; M * F must be a multiple of 4 (f32) or 8 (bf16)."""
+def swiglu_for(dtype: PtxType, target: Target = HOPPER, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
+    """Return the kernel `swiglu(Gate, Up)`; M * F must be a multiple of 4 (f32) or 8 (bf16).
+
+    One that `overlaps` begins before the launch in front of it has ended.
+    """
     matrix = Tile("M", "F", dtype, align=target.widest)
 
     @kernel(
@@ -83,9 +89,10 @@ def swiglu_for(dtype: PtxType, target: Target = HOPPER) -> Kernel[tuple[Tile]]:
         block=THREADS,
         arch=target.arch,
         raw_directives=BOUNDS,
+        launch=ATTRIBUTES if overlaps else {},
     )
     def swiglu(Gate, Up, Y) -> None:
-        multiply(vector_of(math.prod(Gate.shape), dtype, target), Gate, Up, Y)
+        multiply(vector_of(math.prod(Gate.shape), dtype, target), Gate, Up, Y, overlaps=overlaps)
 
     return swiglu
 

@@ -29,12 +29,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
+from examples.overlap import ATTRIBUTES
 from examples.rows.vectors import BYTES, Vector
 
 from pyptx.types import PtxType, bf16, f32, f32x2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 HELD = 32  # values of a row that a thread holds
 FEWEST, MOST = 128, 512  # threads of a block
@@ -70,6 +71,7 @@ class Launch(TypedDict):
     cluster: int
     arch: str
     raw_directives: Sequence[tuple[str, Sequence[object]]]
+    launch: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Plan:
 
     A block works on `rows` rows, more than one only if lanes of one warp share a row. `shared` says that rows wait in
     shared memory instead of registers. With `workers`, no more blocks than these are launched, and they stay; a few for
-    each SM keep it busy.
+    each SM keep it busy. What `overlaps` begins before the launch in front of it has ended.
 
     Rows are whole vectors of 16 bytes, so that each begins at a multiple of 16. Vectors are as wide as `target` allows
     if all rows begin at multiples of that, and never wait in shared memory, where 32 bytes would be two accesses, whose
@@ -93,6 +95,7 @@ class Plan:
     shared: bool = False
     target: Target = HOPPER
     workers: int = 0
+    overlaps: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in {f32, bf16} or self.columns * self.dtype.bytes % BYTES:
@@ -167,6 +170,7 @@ class Plan:
             "cluster": self.cluster,
             "arch": self.target.arch,
             "raw_directives": self.directives,
+            "launch": ATTRIBUTES if self.overlaps else {},
         }
 
     def blocks_for(self, count: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from examples.overlap import take_over
 from examples.rows.ring import STAGES, Ring
 
 from pyptx import ptx, reg, smem
@@ -121,6 +122,8 @@ class Row:
             turns = STAGES if plan.workers else 1  # warps that are ahead write where no other still reads
             self._parts = smem.alloc(f32, (turns * exchanges, NUMBERS, plan.warps))
         self._places = () if plan.shared else self._held_places()
+        if plan.overlaps:
+            take_over()  # what is above touches no global memory
 
     # --- where --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tools.shares import full
+
+from pyptx.types import bf16, f32
 
 from .overlapping import overlapped, specialized
 
@@ -73,7 +76,30 @@ def of_gradients() -> Any:
     return module.flash_attention_backward_of(64, overlaps=True), inputs, {"causal": True}, module.BACKWARD[64]
 
 
-MADE = (of_gemm, of_scaled, of_groups, of_attention, of_split_attention, of_told, of_gradients)
+def of_norm(columns: int = 512) -> Any:
+    module, plans = import_module("examples.hopper.rms_norm"), import_module("examples.rows.plans")
+    plan = replace(plans.Plan.of(columns), overlaps=True)
+    return (
+        module.rms_norm_for(columns, f32, plan),
+        drawn((5, columns), (columns,), dtype=np.float32),
+        {},
+        module.reference,
+    )
+
+
+def of_clustered_norm() -> Any:
+    return of_norm(40_000)
+
+
+def of_swiglu() -> Any:
+    module = import_module("examples.hopper.swiglu")
+    return module.swiglu_for(bf16, overlaps=True), drawn(*2 * ((3, 520),)), {}, module.reference
+
+
+MADE = (
+    *(of_gemm, of_scaled, of_groups, of_attention, of_split_attention, of_told, of_gradients),
+    *(of_norm, of_clustered_norm, of_swiglu),
+)
 KERNELS: dict[str, Build] = {each.__name__.removeprefix("of_"): each for each in MADE}
 CASES = [
     (build, waits, schedule)
