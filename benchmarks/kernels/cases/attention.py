@@ -44,9 +44,10 @@ class Attend:
 
 @dataclass(frozen=True, slots=True)
 class Differentiate:
-    """Forward and backward together, through torch's autograd."""
+    """Forward and backward together, through torch's autograd; `kernels` finds ours for a head dimension."""
 
     attend: Attend
+    kernels: Callable[[int], Any] = KERNELS
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
         """Return dQ, dK and dV."""
@@ -56,7 +57,7 @@ class Differentiate:
         attend: Callable[..., Any] = self.attend
         keywords = {}
         if self.attend.backend is None:
-            attend, keywords = KERNELS(q.shape[3]), {"causal": self.attend.causal}
+            attend, keywords = self.kernels(q.shape[3]), {"causal": self.attend.causal}
         return torch.autograd.grad(attend(*leaves, **keywords)[0], leaves, gradient)
 
 

@@ -1,0 +1,69 @@
+"""What Hopper's kernels may do otherwise, each beside what it does: chosen by these ratios, once they are measured.
+
+Launches that overlap, persistent attention, clusters in grouped products, gradients by five products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kernels.case import Case, built, late
+from benchmarks.kernels.cases import attention, grouped_gemm, hopper_gemm, norms
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+KNOWN = {case.name: case for module in (attention, grouped_gemm, hopper_gemm, norms) for case in module.CASES}
+FUSED = late("examples.hopper.flash_attention_backward_fused:ATTENTION.get")
+
+
+@dataclass(frozen=True, slots=True)
+class AttendBy:
+    """Attention by a plan that is carried out in these ways."""
+
+    causal: bool
+    how: tuple[str, ...]
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
+        """Return O and LSE."""
+        kernel = late("examples.hopper.flash_attention:variant")(q.shape[3], **dict.fromkeys(self.how, True))
+        return kernel(q, k, v, causal=self.causal)
+
+
+def overlapping_norm(x: Tensor, w: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
+    """Normalise rows by the plan made for their length, behind a launch that has not ended."""
+    plan = late("examples.rows.plans:Plan.of")(x.shape[1])
+    return late("examples.hopper.rms_norm:rms_norm_for")(x.shape[1], plan.dtype, replace(plan, overlaps=True))(x, w)
+
+
+def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, built, or a function
+    """Return the case of that name for a kernel that does it otherwise, beside the one that does it so far."""
+    case = KNOWN[name]
+    return replace(case, name=f"{how}: {name}", kernel=kernel, rivals={"so far": case.kernel}, goal_us=None)
+
+
+def attentions(shape: str, *, causal: bool) -> list[Case]:
+    """Return the ways of the forward pass, of the gradients too if they are measured."""
+    name = f"attention {shape}{' causal' * causal}"
+    ways = (("persistent",), ("overlaps",), ("persistent", "overlaps"))
+    found = [beside(name, " and ".join(how), AttendBy(causal, how)) for how in ways]
+    gradients = f"attention and gradients {shape}{' causal' * causal}"
+    fused = attention.Differentiate(attention.Attend(causal), FUSED)
+    return [*found, beside(gradients, "five products", fused)]
+
+
+HIGHPERF, GROUPED = f"{hopper_gemm.HIGHPERF}:build_gemm", f"{grouped_gemm.KERNEL}:build_grouped_gemm"
+ALIKE, UNEVEN = "grouped 8 x 2048, 2048 x 2048", "grouped 16 uneven groups, 4096 x 4096"
+CASES = (
+    *(beside(f"hopper highperf bf16 {size}³", "overlaps", built(HIGHPERF, overlaps=True)) for size in (2048, 4096)),
+    *(beside(name, "clusters of 2", built(GROUPED, cluster=2, band=8)) for name in (ALIKE, UNEVEN)),
+    *(beside(name, "overlaps", built(GROUPED, overlaps=True)) for name in (ALIKE, UNEVEN)),
+    *(
+        case
+        for head_dim in (64, 128)
+        for causal in (False, True)
+        for case in attentions(f"B2 S4096 H16 D{head_dim}", causal=causal)
+    ),
+    beside("rms_norm f32 2048x8192", "overlaps", overlapping_norm),
+)
