@@ -1,0 +1,93 @@
+"""Which mutants of the examples' kernels survive every schedule, and why.
+
+A row speaks of the mutants by one operator of instructions that begin with its `code`, registers written without their
+numbers (`%r`), in the kernels that its patterns match.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.mutations import Mutant
+
+    from .survivors import Kind
+
+_NUMBER_OF_REGISTER = re.compile(r"(%[a-z]+)\d+(_\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """One kind of survivor; `kernels` are patterns of names."""
+
+    kind: Kind
+    operator: str
+    code: str
+    reason: str
+    kernels: tuple[str, ...]
+
+    def speaks_of(self, kernel: str, mutant: Mutant) -> bool:
+        """Tell whether a mutant of a kernel is of this kind."""
+        code = _NUMBER_OF_REGISTER.sub(r"\1", mutant.before)
+        here = any(fnmatchcase(kernel, pattern) for pattern in self.kernels)
+        return here and mutant.operator.name == self.operator and code.startswith(self.code)
+
+
+def same(operator: str, code: str, reason: str, *kernels: str) -> Survivor:
+    return Survivor("equivalent", operator, code, reason, kernels)
+
+
+def lenient(operator: str, code: str, reason: str, *kernels: str) -> Survivor:
+    return Survivor("lenient", operator, code, reason, kernels)
+
+
+ANOTHER = "another thread does what one must do"
+STEPPED = "the number comes in steps of more than one, and goes by the bound either way"
+INSIDE = "at this width every lane is inside"
+UNUSED = "at this width every lane loads it, or its lane stores nothing"
+LAST = "the last arrivals are nobody's business"
+OUTSIDE = "where one factor is outside of its matrix the other one is zero, or nothing is stored"
+TRUE = "registers that a load fills are ordered by who uses them, wait or not"
+ONLY = "the end of the kernel waits for the rest"
+
+GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
+KERNEL_SURVIVORS = (
+    same("read without coherence", "ld.global", "nothing writes what it reads in this launch", "*"),
+    same("read without coherence", "@%p ld.global", "nothing writes what it reads in this launch", "ampere/*"),
+    same("take another barrier", "bar.sync 0", "all threads meet at the other one", "*"),
+    same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS),
+    same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*"),
+    same("move a bound", "setp.gt.s32 %p, %r, ", STEPPED, GEMMS),
+    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward"),
+    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS),
+    same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward"),
+    same("move a bound", "setp.lt.u32 %p, %r, ", INSIDE, *NORMS, "*/swiglu"),
+    same("let every thread", "@%p st.global", INSIDE, "*/swiglu"),
+    same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu"),
+    same("drop a move", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple"),
+    same("flip a constant", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple"),
+    same("drop a move", "mov.u32 %r, dyn_smem+65536", "panels are addressed anew: nothing uses it",
+         "hopper/gemm_pipelined_hopper"),
+    same("change an arrival count", "mbarrier.init", LAST, "hopper/*gemm*", "blackwell/gemm_2sm_blackwell"),
+    same("drop a move", "mov.u32 %r, 0", LAST, "hopper/*gemm*"),
+    same("flip a constant", "mov.u32 %r, 0", LAST, "hopper/*gemm*"),
+    same("fence too late", "fence.proxy.async", "still in front of the copy", "hopper/gemm_pipelined_hopper"),
+    same("arrive too soon", "mbarrier.arrive.expect_tx", "the arrival names another barrier than the copies before",
+         "hopper/gemm_pipelined_hopper"),
+    same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "hopper/*gemm*"),
+    lenient("drop a barrier", "bar.sync 0", "a warpgroup's products have read once one of its warps has waited",
+            "hopper/gemm_simple_hopper"),
+    same("drop a wait for loads", "tcgen05.wait::ld", TRUE, "blackwell/*gemm*"),
+    same("wait for stores, not loads", "tcgen05.wait::ld", TRUE, "blackwell/*gemm*"),
+    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "what stands before it has been waited for",
+            "blackwell/*gemm*"),
+    lenient("drop a tcgen05 fence", "tcgen05.fence::after", "the wait is for what shared memory holds",
+            "blackwell/*gemm*"),
+    same("relax a cluster arrival", "barrier.cluster.arrive", "fence.mbarrier_init stands before it",
+         "blackwell/*gemm*"),
+    same("flip a constant", "mov.b64 %rd, ", "the last bit of a number is less than a rounding", "blackwell/*norm",
+         "blackwell/softmax", "blackwell/swiglu"),
+)  # fmt: skip

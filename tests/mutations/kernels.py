@@ -1,0 +1,216 @@
+"""The kernels of examples/ as subjects of mutations, each with a launch that is small and reaches all of its code.
+
+Real kernels are unrolled: of mutants that differ in numbers alone, and stand among the same instructions, one is tried.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_ir.syntax import emit
+from pyptx_sim.arrays import argument_of
+from pyptx_sim.mutations import Altered, mutants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyptx_ir.plugins.rows import Launchable
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim import SimulationResult
+    from pyptx_sim.mutations import Mutant
+
+Values: TypeAlias = NDArray[Any]
+Case: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
+"""The arrays of a call, and what its outputs must hold."""
+
+AROUND = 2  # instructions before and behind one that make up its surroundings
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A kernel of a file in examples/, the first word of its name; `kernel` finds it in that module, or makes it.
+
+    `case` is called with the module, too; `keywords` go with the arrays. Each output, or each of the last arrays of a
+    kernel that has none, may be `tolerance` away from what is wanted, relative to the largest magnitude of this.
+    """
+
+    name: str
+    kernel: Callable[[Any], Launchable]
+    case: Callable[[Any], Case]
+    tolerance: float = 1e-2
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def file(self) -> Any:
+        """The module of the file."""
+        return import_module(f"examples.{self.name.partition(' ')[0].replace('/', '.')}")
+
+    @cached_property
+    def launched(self) -> Launchable:
+        """The kernel."""
+        return self.kernel(self.file)
+
+    @cached_property
+    def module(self) -> Module:
+        """The tree that the kernel is traced to for its arrays."""
+        arrays, _ = self.case(self.file)
+        return self.launched.specialize([argument_of(array) for array in arrays], self.keywords).module
+
+    def run(self, module: Module | None = None, **options: Any) -> SimulationResult:
+        """Run the kernel, or one with its launch; raise AssertionError for wrong numbers without a finding."""
+        arrays, wanted = self.case(self.file)
+        altered = Altered(self.launched, module or self.module)
+        result = altered.simulate(*arrays, checks="all", **self.keywords, **options)
+        if not result.findings:
+            for got, expected in zip(result.outputs or arrays[-len(wanted) :], wanted, strict=True):
+                assert self._away(np.asarray(got), expected) <= self.tolerance
+        return result
+
+    @staticmethod
+    def _away(got: Values, wanted: Values) -> float:
+        """Return the largest difference, relative to the largest magnitude; infinite where one is no number."""
+        away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
+        return float(away) if np.isfinite(away) else np.inf
+
+
+def tried(subject: Shown) -> Iterator[Mutant]:
+    """Yield the mutants of a kernel, one of those that are alike."""
+    shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
+    seen: set[tuple[str, ...]] = set()
+    for mutant in mutants(subject.module):
+        around = shapes[max(0, mutant.line - 1 - AROUND) : mutant.line + AROUND]
+        kind = (mutant.operator.name, _NUMBER.sub("#", mutant.after), *around)
+        if kind not in seen:
+            seen.add(kind)
+            yield mutant
+
+
+def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16, seed: int = 0) -> list[Values]:
+    """Return normally distributed arrays."""
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def of(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> Callable[[Any], Case]:
+    """Return the case of a kernel that computes what its file's `reference` does, of arrays of these shapes."""
+
+    def case(file: Any) -> Case:
+        arrays = drawn(*shapes, dtype=dtype)
+        return arrays, [file.reference(*arrays)]
+
+    return case
+
+
+def product(m: int, n: int, k: int) -> Callable[[Any], Case]:
+    """Return the case of `C = A · B`."""
+    return of((m, k), (k, n))
+
+
+def called(name: str) -> Callable[[Any], Launchable]:
+    """Return what finds a kernel in a file's module."""
+    return lambda file: getattr(file, name)
+
+
+def built(maker: str, *arguments: Any, **sizes: Any) -> Callable[[Any], Launchable]:
+    """Return what makes a kernel with a function of its file."""
+    return lambda file: getattr(file, maker)(*arguments, **sizes)
+
+
+def _sum(file: Any) -> Case:
+    (x,) = drawn((3000,), dtype=np.float32)
+    return [x, np.zeros(1, np.float32)], [np.array([file.reference(x)])]
+
+
+def _attention(queries: int, keys: int, head_dim: int, heads: tuple[int, int] = (2, 1)) -> Callable[[Any], Case]:
+    def case(file: Any) -> Case:
+        shapes = (queries, heads[0]), (keys, heads[1]), (keys, heads[1])
+        q, k, v = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
+        return [q, k, v], list(file.reference(q, k, v))
+
+    return case
+
+
+def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
+    def case(file: Any) -> Case:
+        shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)
+        q, k, v, dout = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
+        (dsums,) = drawn((1, 2, queries), dtype=np.float32, seed=1)
+        out, sums = file.FORWARD[head_dim](q, k, v)
+        told = file.PREPARE[head_dim](out, dout, sums, dsums, T=file.steps_of(queries))
+        return [q, k, v, dout, told], list(file.reference(q, k, v, dout, dsums))
+
+    return case
+
+
+def _fp8(file: Any) -> Case:
+    a, b = drawn((264, 656), (136, 656), dtype=ml_dtypes.float8_e4m3fn)
+    scales = np.array([0.5], np.float32), np.array([3.0], np.float32)
+    return [a, b, *scales], [file.reference(a, b, *scales)]
+
+
+def _grouped(file: Any) -> Case:
+    x, w = drawn((270, 200), (3, 200, 136))
+    ends = np.array([7, 12, 270], np.int32)
+    return [x, w, ends], [file.reference(x, w, ends)]
+
+
+def _norm_gradients(file: Any) -> Case:
+    x, w, dy = drawn((7, 264), (264,), (7, 264), dtype=np.float32)
+    dx, dw = file.reference(x, w, dy)
+    return [x, w, dy], [dx, dw[None]]  # one block has all rows
+
+
+def _column_sums(_: Any) -> Case:
+    (shares,) = drawn((5, 136), dtype=np.float32)
+    return [shares], [shares.astype(np.float64).sum(0)]
+
+
+FEW = {"blocks": 2, "stages": 2}  # so that a block takes several tiles, and a stage several steps
+NARROW = FEW | {"block_n": 128}
+SINGLE = {"dtype": np.float32}
+KERNELS = {
+    subject.name: subject
+    for subject in (
+        Shown("ampere/vector_add", called("vector_add"), of((700,), (700,), **SINGLE)),
+        Shown("ampere/transpose", called("transpose"), of((64, 96), **SINGLE), tolerance=0),
+        Shown("ampere/reduce", called("reduce_sum"), _sum, tolerance=1e-5),
+        Shown("ampere/gemm_simple", called("gemm"), product(70, 66, 50)),
+        Shown("ampere/gemm_pipelined", called("gemm_pipelined"), product(136, 136, 168)),
+        Shown("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
+        Shown("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
+        Shown("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
+        Shown("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
+        Shown("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
+        Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
+        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
+        Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 200, 64), tolerance=2e-2),
+        Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(72, 136, 64),
+              tolerance=2e-2),
+        Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        Shown("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        Shown("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        Shown("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+        Shown("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
+              keywords={"P": 1}),
+        Shown("hopper/rms_norm_backward sums", built("column_sums_for"), _column_sums),
+        Shown("blackwell/gemm_simple_blackwell", called("gemm"), product(136, 136, 136)),
+        Shown("blackwell/gemm_pipelined_blackwell", called("gemm"), product(136, 264, 392)),
+        Shown("blackwell/gemm_2sm_blackwell", called("gemm"), product(264, 264, 392)),
+        Shown("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
+        Shown("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
+              product(264, 392, 200)),
+        Shown("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        Shown("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        Shown("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        Shown("blackwell/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+    )
+}  # fmt: skip

@@ -1,0 +1,60 @@
+"""Mutants of the examples' kernels are found, give wrong numbers, never end, or stand in a list with the reason.
+
+By default those of a small kernel; of all kernels with `PYPTX_KERNELS=all`, which takes half an hour.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tools.shares import full
+
+from pyptx_sim.mutations import mutations, survey
+
+from .kernel_survivors import KERNEL_SURVIVORS, Survivor
+from .kernels import KERNELS, tried
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim import SimulationResult
+
+    from .kernels import Shown
+
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
+
+TRIED = full(list(KERNELS), default=["ampere/transpose"])
+STEPS = 60_000  # of a run; what loops for ever is refused
+ENDLESS = "is still running after"
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+
+
+def trial(subject: Shown, module: Module) -> SimulationResult:
+    """Run a module under schedule after schedule, up to the first finding."""
+    for schedule in SCHEDULES[:-1]:
+        result = subject.run(module, step_limit=STEPS, **schedule)
+        if result.findings:
+            return result
+    return subject.run(module, step_limit=STEPS, **SCHEDULES[-1])
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_mutant_is_found_or_stands_in_the_list(name: str) -> None:
+    subject = KERNELS[name]
+    assert subject.run().clean
+    verdicts = survey(tried(subject), lambda module: trial(subject, module))
+    refused = [verdict.reason for verdict in verdicts if verdict.outcome == "refused"]
+    assert [reason for reason in refused if ENDLESS not in reason] == []
+    survived = [verdict.mutant for verdict in verdicts if verdict.outcome == "survived"]
+    assert [
+        str(mutant) for mutant in survived if not any(row.speaks_of(name, mutant) for row in KERNEL_SURVIVORS)
+    ] == []
+
+
+@pytest.mark.parametrize("row", KERNEL_SURVIVORS, ids=lambda row: f"{row.operator}, {row.code}")
+def test_a_row_of_the_list_speaks_of_kernels_and_of_an_operator(row: Survivor) -> None:
+    assert row.operator in {operator.name for operator in mutations()}
+    assert row.reason
+    for pattern in row.kernels:
+        assert any(fnmatchcase(name, pattern) for name in KERNELS), pattern
