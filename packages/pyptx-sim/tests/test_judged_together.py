@@ -110,7 +110,7 @@ def test_a_batch_keeps_what_each_operation_touches() -> None:
     works = [work(warp, touch(256 * warp, writes=True, pieces=1 + warp)) for warp in range(4)]
     (batch,) = batches(works)
     assert isinstance(batch, Batch)
-    assert batch.item_ids == (0, 1, 2, 3)
+    assert batch.item_ids.tolist() == [0, 1, 2, 3]
     (merged,) = batch.work.touches
     for number, each in enumerate(works):
         assert merged.offsets[merged.owners == number].tolist() == each.touches[0].offsets.tolist()

@@ -72,6 +72,12 @@ class Entries:
             found = self._known[granule] = Granules(at, reach_of(at), pieces)
         return found
 
+    def rows_of(self, granules: Granules) -> NDArray[np.int64]:
+        """Return the row of `known` of each granule."""
+        if self.work is None and len(granules.at) == len(self.rows):
+            return self.rows  # one granule of each access
+        return self.rows.take(self.owners.take(granules.pieces))
+
 
 def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the granules of a width that accesses touch, and which access each belongs to."""
@@ -157,10 +163,10 @@ def _sum_up(summary: Table, at: NDArray[np.int64], rows: NDArray[np.int32]) -> N
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
     """Tell which granules of entries were last touched, as a table says, by what these do not know to be over."""
-    last, owners = table.get(granules.at), entries.owners[granules.pieces]
+    last = table.get(granules.at)
     # What nobody has touched has the time 0, which is known of anybody.
     columns = entries.known.shape[1]
-    at = entries.rows[owners] * columns + np.maximum(last[:, WARP] - 1, 0)
+    at = entries.rows_of(granules) * columns + np.maximum(last[:, WARP] - 1, 0)
     found: NDArray[np.bool_] = entries.known.reshape(-1).take(at) < last[:, TIME]
     return found
 
@@ -181,15 +187,17 @@ class Marks:
         """Return the numbers of the layers in which reads of agents of blocks are kept."""
         missing = int(blocks.max()) + 1 - len(self._numbers), int(agents.max()) + 1 - self._numbers.shape[1]
         if max(missing) > 0:
-            self._numbers = np.pad(self._numbers, [(0, max(more, 0)) for more in missing])
-        for each in np.flatnonzero(self._numbers[blocks, agents] == 0).tolist():
+            self._numbers = np.pad(self._numbers, [(0, max(each, 0)) for each in missing])
+        numbers: NDArray[np.int64] = self._numbers[blocks, agents]
+        fresh = np.flatnonzero(numbers == 0).tolist()
+        for each in fresh:
             block, agent = int(blocks[each]), int(agents[each])
             if not self._numbers[block, agent]:
                 count = self._readers[block] = self._readers.get(block, 0) + 1
                 self._numbers[block, agent] = (count - 1) % READERS + 1
-        numbers: NDArray[np.int64] = self._numbers[blocks, agents] - 1
-        missing_layers = int(numbers.max()) + 1 - len(self.reads)
-        self.reads += [ReadLayer(self._size, self._granule) for _ in range(missing_layers)]
+        numbers = (self._numbers[blocks, agents] if fresh else numbers) - 1
+        more = int(numbers.max()) + 1 - len(self.reads)
+        self.reads += [ReadLayer(self._size, self._granule) for _ in range(more)]
         return numbers
 
     def enter(self, touch: Touch, rows: NDArray[np.int32], blocks: NDArray[np.int64]) -> None:

@@ -167,8 +167,10 @@ class Overflow:
 
     def __init__(self, granules: int) -> None:
         """Begin with none."""
-        self._known: NDArray[np.bool_] = zeros(granules, np.bool_)  # granules that have entries which count
-        self._dropped: NDArray[np.bool_] = zeros(granules, np.bool_)  # and those that have only such as do not
+        self._granules = granules
+        # Granules that have entries which count, and those that have only such as do not; most memories have none.
+        self._known: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._dropped: NDArray[np.bool_] = self._known
         self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
         self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
         # In the order of execution: granules, entries, and into how many granules each has been split since.
@@ -184,6 +186,8 @@ class Overflow:
         """Keep accesses to the granules `at`, which are rows of the shadow."""
         if not len(at) or self._count > _MOST:
             return
+        if not len(self._known):
+            self._known, self._dropped = zeros(self._granules, np.bool_), zeros(self._granules, np.bool_)
         if self._dropped[at].any():
             self._purge()
         self._known[at] = True
@@ -213,6 +217,7 @@ class Overflow:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its accesses."""
+        self._granules *= factor
         self._known, self._dropped = self._known.repeat(factor), self._dropped.repeat(factor)
         before = [(self._at, self._entries, 1), *self._fresh]
         self._fresh = [(at, entries, parts * factor) for at, entries, parts in before if len(at)]

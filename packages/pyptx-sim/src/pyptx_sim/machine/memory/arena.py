@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
+_CLEARED = 1 << 22  # bytes that are faster set to zero than asked for anew, page by page
 
 
 class Arena:
@@ -43,9 +44,12 @@ class Arena:
         self._origin_of: NDArray[np.int32] | None = None  # of each four bytes, the number of their origin, from 1
 
     def clear(self) -> None:
-        """Forget all contents; fresh zero pages cost nothing until they are touched."""
-        self.data = np.zeros_like(self.data)
-        self._views.clear()
+        """Forget all contents: of a large memory by fresh zero pages, which cost nothing until they are touched."""
+        if len(self.data) <= _CLEARED:
+            self.data[:] = 0
+        else:
+            self.data = np.zeros_like(self.data)
+            self._views.clear()
         if self._shadow is not None:
             self._shadow.clear()
         self._origin_of = None
