@@ -56,12 +56,13 @@ NOT_WRITTEN: Final = "write it first; shared and local memory and fresh outputs 
 class UndefinedRegisters(dict[int, Undefined]):
     """The registers of a wave, by slots, of which some live lane has undefined bits: most of the time none."""
 
-    __slots__ = ("_wave",)
+    __slots__ = ("_missed", "_wave")
 
     def __init__(self, wave: Wave, registers: Mapping[int, RegisterBinding]) -> None:
         """Begin with registers that the program may read before it has written them."""
         super().__init__()
         self._wave = wave
+        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # what `misses` has told since a change
         for slot, register in registers.items():
             dtype = shadow_dtype(register.width)
             self[slot] = Undefined(np.broadcast_to(~np.zeros((1, 1), dtype), (wave.height, 32)), None)
@@ -74,9 +75,20 @@ class UndefinedRegisters(dict[int, Undefined]):
         bits = np.where(lanes.full_mask, lanes.select(known.bits), known.bits.dtype.type(0))
         return bits if bits.any() else None
 
+    def misses(self, slots: tuple[int, ...], lanes: Lanes) -> bool:
+        """Tell at a glance that no warp of `lanes` has undefined bits in any of these registers; False says nothing."""
+        key = slots, None if lanes.rows is None else lanes.rows.tobytes()
+        missed = self._missed.get(key)
+        if missed is None:
+            known = (self.get(slot) for slot in slots)
+            missed = not any(each is not None and lanes.select(each.somewhere).any() for each in known)
+            self._missed[key] = missed
+        return missed
+
     def define(self, slot: int, lanes: Lanes) -> None:
         """Note that the active lanes write all of a register."""
         known = self[slot]
+        self._missed.clear()
         if lanes.whole:
             del self[slot]
             return
@@ -95,6 +107,7 @@ class UndefinedRegisters(dict[int, Undefined]):
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:
         """Note that of what the active lanes have just written to a register these bits are undefined."""
+        self._missed.clear()
         known = self.get(slot)
         before = np.zeros((1, 1), bits.dtype) if known is None else known.bits
         everywhere = np.broadcast_to(bits, (lanes.height, 32))

@@ -41,6 +41,7 @@ class RegisterOrder:
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
+        self._known: dict[tuple[int, ...], IntArray] = {}  # rows of registers, by their slots
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -67,7 +68,7 @@ class RegisterOrder:
     def touch(self, slots: Iterable[int], turn: Turn) -> None:
         """Judge ordinary accesses to registers, by their slots, and note them."""
         rows, warps = self._of(slots), turn.warps
-        at = np.ix_(rows, warps)
+        at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
         if busy.any():
             self._report(turn, WAIT_RULE, "touches {}, which a product uses, before it has waited for it", _WAIT_HINT,
@@ -76,7 +77,11 @@ class RegisterOrder:
         self._touched_at[at] = turn.pc
 
     def _of(self, slots: Iterable[int]) -> IntArray:
-        return np.array([self._rows[slot] for slot in slots], np.int64)
+        key = tuple(slots)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = np.array([self._rows[slot] for slot in key], np.int64)
+        return known
 
     def issue(
         self, turn: Turn, slots: tuple[Iterable[int], Iterable[int]], warps: IntArray, numbers: IntArray, shape: int
@@ -88,21 +93,21 @@ class RegisterOrder:
         if len(factors):
             self._judge_use(turn, factors, warps, _READS, shape)
         for rows, use in ((sums, _ADDS), (factors, _READS)):
-            at = np.ix_(rows, warps)
+            at = _places(rows, warps)
             self._group[at] = numbers + 1
             self._issued_at[at] = turn.pc
             self._shape[at] = shape
             self._use[at] = use
 
     def _judge_fence(self, turn: Turn, rows: IntArray, warps: IntArray) -> None:
-        at = np.ix_(rows, warps)
+        at = _places(rows, warps)
         late = (self._touched[at] >= self._fenced[warps]) | (self._fenced[warps] == 0)
         if late.any():
             what = "issues a product with {}, and no wgmma.fence orders earlier accesses before it"
             self._report(turn, FENCE_RULE, what, _FENCE_HINT, (rows, warps), late, self._touched_at)
 
     def _judge_use(self, turn: Turn, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
-        at = np.ix_(rows, warps)
+        at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
         if not busy.any():
             return
@@ -141,3 +146,10 @@ class RegisterOrder:
             # The product that nothing has waited for, or has fenced, is the cause.
             cause=int(others[register, warp]) if rule == WAIT_RULE else turn.pc,
         )
+
+
+def _places(rows: IntArray, warps: IntArray) -> tuple[slice | IntArray, IntArray]:
+    """Return how to index some rows and columns of a matrix: rows that follow each other are found faster as such."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1), warps
+    return rows[:, None], warps

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_clocks import Seen
     from pyptx_sim.checks.asynchrony.marks import Layer
     from pyptx_sim.checks.asynchrony.phases import Phases
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import Proxy, Severity
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
@@ -213,7 +213,7 @@ class AsyncRaces:
 
     def judge(self, work: Work) -> None:
         """Judge work against earlier work; its own touches may meet."""
-        known, rows = self._knowing(work)
+        known, rows = self._clocks.known, self._clocks.rows(work.warps, work.lanes)
         for touch in work.touches:
             marks = self._marks.get(touch.space)
             if marks is not None and len(touch.offsets):
@@ -236,16 +236,6 @@ class AsyncRaces:
             if touch.space not in self._marks:
                 self._marks[touch.space] = Marks(self._view.arena_size(touch.space))
             self._marks[touch.space].enter(touch, marked, blocks)
-
-    def _knowing(self, work: Work) -> tuple[Known, Offsets]:
-        """Return what is known, and the row that says what all warps know which issue each operation as one."""
-        rows = self._clocks.rows(work.warps, work.lanes)
-        if work.together == 1:
-            return self._clocks.known, rows
-        known: Known = self._clocks.known[rows]
-        for further in range(1, work.together):
-            np.minimum(known, self._clocks.known[rows + further], out=known)
-        return known, np.arange(len(rows))
 
 
 def name_of(view: RunView, warp: int) -> str:

@@ -44,7 +44,8 @@ class Entries:
     """Accesses of `size` bytes at each of `offsets`; piece i is a part of access, or of operation, `owners[i]`.
 
     That is by warp `warps[owners[i]]` (of asynchronous work: the one that issued it), of which row `rows[owners[i]]` of
-    `known` says what it knows. Atomic ones may meet each other. `work` is None of accesses of warps themselves.
+    `known` says what it knows. Atomic ones may meet each other. `work` is None of accesses of warps themselves; of work
+    that several warps issue together each has to know what it meets, and their rows follow each other.
     """
 
     space: Space
@@ -167,7 +168,10 @@ def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_
     # What nobody has touched has the time 0, which is known of anybody.
     columns = entries.known.shape[1]
     at = entries.rows_of(granules) * columns + np.maximum(last[:, WARP] - 1, 0)
-    found: NDArray[np.bool_] = entries.known.reshape(-1).take(at) < last[:, TIME]
+    known, times = entries.known.reshape(-1), last[:, TIME]
+    found: NDArray[np.bool_] = known.take(at) < times
+    for further in range(1, 1 if entries.work is None else entries.work.together):
+        found |= known.take(at + further * columns) < times
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, pieces
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ class MbarrierBytes:
         self._view = view
         self._report = report
         self._made: dict[int, int] = {}  # by place: the pc
+        self._pages = Pages(view.arena_size("shared"))  # where there are any
         self._valid: NDArray[np.bool_] | None = None  # by place, in mbarriers
         self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)  # by place, in the widest accesses: whether any began
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
         self._made.clear()
+        self._pages.clear()
         self._valid = None
 
     def made(self, place: int, pc: int) -> None:
@@ -43,6 +46,7 @@ class MbarrierBytes:
             self._valid = np.zeros(-(-self._view.arena_size("shared") // _BYTES), np.bool_)
             self._near = np.zeros(-(-self._view.arena_size("shared") // WIDEST_ACCESS), np.bool_)
         self._made[place] = pc
+        self._pages.mark(np.array([place]), 1)
         self._near[place // WIDEST_ACCESS] = True
         self._valid[place // _BYTES] = True
 
@@ -58,6 +62,8 @@ class MbarrierBytes:
 
     def issued(self, work: Work, touch: Touch) -> None:
         """Judge what asynchronous work reads or writes in shared memory."""
+        if self._pages.misses(touch.offsets, touch.size):
+            return
         does = "issues work that writes" if touch.writes else "issues work that reads"
         self._judge(does, touch.offsets, touch.size, work.warps[touch.owners], work.pc)
 

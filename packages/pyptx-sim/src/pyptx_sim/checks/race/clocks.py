@@ -42,6 +42,7 @@ class Columns:
         self._of_lanes: NDArray[np.int64] = np.full((self.warps, LANES), -1, np.int64)
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
+        self._all: NDArray[np.int64] = np.zeros(0, np.int64)
         self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # warps of which a lane has a column
 
     def of_lane(self, warp: int, lane: int) -> int:
@@ -68,7 +69,10 @@ class Columns:
         """Return all columns, in the order of those that `of` has."""
         for warp, lane in of._threads[len(self._threads) :]:
             self.of_lane(warp, lane)
-        return np.concatenate([np.arange(self.first, self.first + self.warps), np.array(self._lanes, np.int64)])
+        if len(self._all) < self.warps + len(self._lanes):
+            warps = np.arange(self.first, self.first + self.warps)
+            self._all = np.concatenate([warps, np.array(self._lanes, np.int64)])
+        return self._all
 
     def hold(
         self,
@@ -235,15 +239,10 @@ class WarpClocks:
             self.known[rows, :count] = np.maximum(self.known[rows, :count], told)
         if whole.all():
             return
-        warps, masks = warps[~whole], masks[~whole]
-        positions, lanes = np.nonzero(masks)
-        rows = self._row[warps[positions] * LANES + lanes]
-        distinct = np.unique(rows)
-        late = distinct[(self.known[distinct, :count] < told).any(axis=1)]
-        behind = np.unique(positions[np.isin(rows, late)]) if len(late) else late
-        for warp, mask in zip(warps[behind].tolist(), masks[behind], strict=True):
-            for row in self._alone(warp, mask):
-                np.maximum(self.known[row, :count], told, out=self.known[row, :count])
+        for warp, mask in zip(warps[~whole].tolist(), masks[~whole], strict=True):
+            if not (self.known[self._rows_among(warp, mask), :count] >= told).all():
+                for row in self._alone(warp, mask):
+                    np.maximum(self.known[row, :count], told, out=self.known[row, :count])
 
     def learn_of(self, warps: Offsets, masks: Masks, columns: Offsets, times: NDArray[np.int32]) -> None:
         """Let lanes of each of `warps` know the work of one column up to a time."""
@@ -251,10 +250,17 @@ class WarpClocks:
         full = np.repeat(warps[whole], LANES)
         at = self.rows(full, np.arange(len(full)) % LANES), np.repeat(columns[whole], LANES)
         self.known[at] = np.maximum(self.known[at], np.repeat(times[whole], LANES))
-        for warp, mask, column, time in zip(warps[~whole], masks[~whole], columns[~whole], times[~whole], strict=True):
-            told = np.zeros(self.known.shape[1], np.int32)
-            told[column] = time
-            self.learn(np.array([warp]), mask[None], told)
+        if whole.all():
+            return
+        apart = warps[~whole].tolist(), masks[~whole], columns[~whole].tolist(), times[~whole].tolist()
+        for warp, mask, column, time in zip(*apart, strict=True):
+            if not (self.known[self._rows_among(warp, mask), column] >= time).all():
+                for row in self._alone(warp, mask):
+                    self.known[row, column] = max(int(self.known[row, column]), time)
+
+    def _rows_among(self, warp: int, mask: NDArray[np.bool_]) -> Offsets | int:
+        """Return the rows of some lanes of a warp, perhaps one again and again."""
+        return self._row[warp * LANES : (warp + 1) * LANES][mask] if self._parted[warp] else warp
 
     def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
         """Let lanes of `warps` with the same number in `generations` know what each of them knows and has done."""

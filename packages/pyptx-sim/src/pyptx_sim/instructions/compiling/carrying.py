@@ -112,6 +112,9 @@ def undefined_in(
     wave: Wave, lanes: Lanes, sources: Sequence[Carried | None]
 ) -> tuple[list[Array | None], Origin] | None:
     """Return the undefined bits of each source in active lanes, and the origin of the first; None if there are none."""
+    slots = tuple([each.register.slot for each in sources if each is not None])
+    if wave.undefined.misses(slots, lanes):
+        return None
     bits = [None if each is None else each.read(wave, lanes) for each in sources]
     for source, each in zip(sources, bits, strict=True):
         if source is not None and each is not None:
