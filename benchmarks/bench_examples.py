@@ -74,6 +74,7 @@ CASES = (
     Case("blackwell.gemm_pipelined_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_2sm_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_highperf_blackwell:gemm", 512, 0.1),
+    Case("blackwell.gemm_multicast_blackwell:gemm", 512, 0.1),
     Case("blackwell.gemm_persistent_blackwell:gemm", 512, 0.4),  # one pair takes all four tiles, in turn
     Case("hopper.gemm_warp_specialised:gemm", 1024, 1.2),
     Case("hopper.gemm_highperf_hopper:gemm", 1024, 1.2),

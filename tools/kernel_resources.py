@@ -110,6 +110,7 @@ ROWS = (
     Row("blackwell/gemm_fp8_blackwell", "gemm", {**square(8192), "SA": 8192, "SB": 8192}),
     Row("blackwell/gemm_highperf_blackwell", "gemm", square(8192)),
     Row("blackwell/gemm_highperf_blackwell", "build_gemm", square(8192), {"b_major": "K"}),
+    Row("blackwell/gemm_multicast_blackwell", "gemm", square(8192)),
     Row("blackwell/gemm_mxfp8_blackwell", "gemm", {**square(8192), "RA": 64, "RB": 64, "C": 64}),
     Row("blackwell/gemm_nvfp4_blackwell", "gemm", {"M": 8192, "N": 8192, "H": 4096, "RA": 64, "RB": 64, "C": 128}),
     Row("blackwell/gemm_persistent_blackwell", "gemm", square(8192)),

@@ -66,6 +66,7 @@ BUFFERS = 2  # of that size, for each warp
 class Cut:
     """How a product is cut up among pairs of blocks."""
 
+    pairs: ClassVar[int] = 1  # of a cluster, one tile below the other
     dtype: ClassVar[PtxType] = bf16
     accumulators: ClassVar[int] = 2
     warps: ClassVar[int] = MULTIPLIER + 1  # of a block
@@ -109,14 +110,19 @@ class Cut:
         """What a block holds in a stage."""
         return self.a_tile.stage_bytes + self.b_tile.stage_bytes
 
+    @property
+    def cluster(self) -> int:
+        """The blocks of a cluster."""
+        return PAIR * self.pairs
+
     def extent(self, M: int, N: int) -> tuple[int, int]:
-        """Return how many tiles there are, below each other and side by side."""
-        return -(-M // BM), -(-N // self.block_n)
+        """Return how many tiles there are, of a whole cluster each, below each other and side by side."""
+        return -(-M // (BM * self.pairs)), -(-N // self.block_n)
 
     def grid(self, M: int, N: int) -> int:
-        """Return the number of blocks: a pair for each tile."""
+        """Return the number of blocks: a cluster for each tile."""
         rows, columns = self.extent(M, N)
-        return PAIR * rows * columns
+        return self.cluster * rows * columns
 
     @property
     def factors(self) -> tuple[Tile, ...]:
@@ -129,7 +135,7 @@ class Cut:
         """What `kernel` has to know beside the arrays."""
         return {
             "grid": self.grid,
-            "cluster": PAIR,
+            "cluster": self.cluster,
             "block": 32 * self.warps,
             "persistent": self.persistent,
             "arch": "sm_100a",
@@ -144,7 +150,7 @@ class Cut:
 
         @kernel(in_specs=self.factors, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, c) -> None:
-            """Multiply, each pair tile after tile of C."""
+            """Multiply, each cluster tile after tile of C."""
             self.block(a, b, c).run()
 
         return gemm
@@ -157,15 +163,15 @@ class Gemm(Cut):
     blocks: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse also less than a pair."""
+        """Refuse also less than a cluster."""
         Cut.__post_init__(self)
-        if self.blocks is not None and self.blocks < PAIR:
-            raise ValueError(f"blocks={self.blocks}: a pair, or more")
+        if self.blocks is not None and self.blocks < self.cluster:
+            raise ValueError(f"blocks={self.blocks}: a cluster of {self.cluster}, or more")
 
     def grid(self, M: int, N: int) -> int:
         """Return the number of blocks, at most."""
         blocks = Cut.grid(self, M, N)
-        return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
+        return blocks if self.blocks is None else min(blocks, self.blocks // self.cluster * self.cluster)
 
 
 class Corner(NamedTuple):
@@ -185,9 +191,10 @@ class Block:
         """Allocate tiles and barriers, and find out which block and which warp this is."""
         self.plan, self.a, self.b, self.c = plan, a, b, c
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
-        self.stages = Ring(plan.stages, fillers=PAIR, emptiers=1)
+        self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
         self.sums = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
-        self.rank = ptx.special.cluster_ctarank()
+        self.half = self.rank = ptx.special.cluster_ctarank()  # which block of the pair, and of the cluster
+        self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
 
@@ -195,7 +202,7 @@ class Block:
         """Do all that there is to do."""
         with ptx.if_((self.warp == 0) & self.elected):
             self.begin()
-        ptx.cluster.sync()  # the other block sees the barriers
+        ptx.cluster.sync()  # the other blocks see the barriers
         with ptx.tmem.alloc(self.tensor_columns, cta_group=2, when=self.warp == 0, relinquish=True) as t:
             self.work(t)
         ptx.ret()
@@ -217,20 +224,24 @@ class Block:
         """Give each warp its job."""
         with ptx.if_(self.warp == PRODUCER):
             self.produce()
-        with ptx.if_((self.warp == MULTIPLIER) & (self.rank == 0)):
+        with ptx.if_((self.warp == MULTIPLIER) & (self.half == 0)):
             self.multiply(t)
         with ptx.if_(self.warp < STORING):
             self.store(t)
 
     def tiles(self) -> Iterator[Reg]:
-        """Yield the number of each tile of this pair: every n-th of n pairs."""
+        """Yield the number of each tile of this cluster: every n-th of n clusters."""
         rows, columns = self.plan.extent(*self.c.shape)
         yield from ptx.range_(ptx.special.clusterid.x(), rows * columns, ptx.special.nclusterid.x())
 
     def corner(self, tile: Reg) -> Corner:
         """Return where this block begins in a tile."""
         row, column = place(tile, *self.plan.extent(*self.c.shape), self.plan.band)
-        return Corner(row * BM + self.rank * HALF, column * self.plan.block_n)
+        return Corner(row * (BM * self.plan.pairs) + self.rank * HALF, column * self.plan.block_n)
+
+    def of_pair(self, barrier: MbarrierRef) -> Reg:
+        """Return the address of a barrier in the pair's first block, which multiplies: one instruction."""
+        return first_of_pair(barrier)
 
     def produce(self) -> None:
         """Fill one stage after the other, as soon as the products have read what was in it."""
@@ -241,7 +252,7 @@ class Block:
                 for k in ptx.range_(0, self.a.shape[1], self.plan.block_k):
                     stage, phase = ring.advance()
                     ptx.mbarrier.wait(self.stages.empty[stage], phase)
-                    full = first_of_pair(self.stages.full[stage])
+                    full = self.of_pair(self.stages.full[stage])
                     ptx.mbarrier.arrive_cluster(full, tx_count=self.plan.stage_bytes)
                     self.fetch(stage, corner, k, full)
 
@@ -249,7 +260,7 @@ class Block:
         """Copy this block's halves, from K on, to a stage; their bytes count at a barrier of the pair."""
         B, at = self.plan.b_tile, (k, corner.row)
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
-        column = corner.column + self.rank * B.mn
+        column = corner.column + self.half * B.mn
         for panel in range(B.panels):
             at = (k, column) if B.major == "K" else (column + panel * B.panel_columns, k)
             shared = self.shared_b[stage, panel] if B.panels > 1 else self.shared_b[stage]
@@ -258,7 +269,7 @@ class Block:
     def multiply(self, t) -> None:
         """Multiply stage after stage into one accumulator, and then into the other, as soon as it has been read."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
-        first = self.descriptors()
+        first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
         stages, accumulators = self.stages.emptying(), self.sums.filling()
         for _ in self.tiles():
             accumulator, phase = accumulators.advance()
@@ -271,8 +282,8 @@ class Block:
                     ptx.mbarrier.wait(self.stages.full[stage], phase)
                     ptx.tcgen05.fence_after_thread_sync()
                     self.products(d, first, stage, adds=step > 0)
-                    ptx.tcgen05.commit(self.stages.empty[stage], cta_group=2, multicast_mask=BOTH)
-                ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=BOTH)
+                    ptx.tcgen05.commit(self.stages.empty[stage], cta_group=2, multicast_mask=everyone)
+                ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=self.both)
 
     def descriptors(self) -> tuple[Reg, ...]:
         """Return the descriptors of what products read of the first stage."""
@@ -321,10 +332,10 @@ class Block:
         """Change the sums of a row of each thread before they are rounded: here, leave them as they are."""
 
     def release(self, empty: MbarrierRef) -> None:
-        """Tell the multiplying warp, which is in the first block, that this warp has loaded all of its sums."""
+        """Tell the multiplying warp, which is in the pair's first block, that this warp has loaded all of its sums."""
         ptx.tcgen05.fence_before_thread_sync()
         ptx.bar.warp.sync()
-        ptx.mbarrier.arrive_cluster(first_of_pair(empty), pred=self.elected)
+        ptx.mbarrier.arrive_cluster(self.of_pair(empty), pred=self.elected)
 
     def write(self, pairs: RegArray, buffer: int, at: Corner) -> None:
         """Put 64 columns of a row of each thread into one of the warp's buffers, and let TMA write it out."""

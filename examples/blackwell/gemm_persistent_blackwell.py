@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
 ASKING = STORING + 2  # behind the warps that fetch and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = (
-    PAIR * (STORING + 1) + 2
-)  # the warps that store and fetch, of both blocks; those that multiply and ask, of one
+READERS = PAIR * (STORING + 1) + 2  # warps that store and fetch, of both blocks; and those that multiply and ask
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,15 +27,17 @@ SHAPES = {
     "gemm_pipelined_blackwell": ((200, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 72)),
     "gemm_2sm_blackwell": ((300, 264, 328), (1, 8, 8), (256, 256, 64), (520, 264, 72)),
     "gemm_highperf_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
+    "gemm_multicast_blackwell": ((600, 264, 136), (1, 8, 8), (512, 256, 64), (1100, 520, 200)),
     "gemm_persistent_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
 }
-# The last two steps, with few blocks for all tiles.
+# The last steps, with few blocks for all tiles.
 LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_highperf_blackwell", {"blocks": 2}),
     ("gemm_highperf_blackwell", {"blocks": 5}),
+    ("gemm_multicast_blackwell", {"blocks": 4, "block_n": 256}),
     ("gemm_persistent_blackwell", {}),
 )
-# Of the last two: few stages, narrow tiles, bands that end early, B with columns in its rows.
+# Of the last steps: few stages, narrow tiles, bands that end early, B with columns in its rows.
 PLANS: tuple[Mapping[str, Any], ...] = (
     {"block_n": 128, "stages": 2, "band": 2, "b_major": "K"},
     {"stages": 3, "band": 1},
@@ -78,7 +80,7 @@ def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
 def test_it_may_be_cut_up_in_any_way(
     name: str, blocks: Mapping[str, int], plan: Mapping[str, Any], schedule: Mapping[str, Any]
 ) -> None:
-    kernel = import_module(f"examples.blackwell.{name}").build_gemm(**plan, **blocks)
+    kernel = import_module(f"examples.blackwell.{name}").build_gemm(**{**plan, **blocks})
     check(kernel, (520, 264, 200), schedule, plan.get("b_major", "MN"))
 
 

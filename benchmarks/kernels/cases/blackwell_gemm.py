@@ -31,6 +31,7 @@ CASES = (
     step("highperf", late(f"{FOLDER}.gemm_highperf_blackwell:gemm"), 8192),
     step("highperf", late(f"{FOLDER}.gemm_highperf_blackwell:gemm"), 4096),
     step("highperf, tiles of 128 columns", built(f"{FOLDER}.gemm_highperf_blackwell:build_gemm", block_n=128), 2048),
+    step("multicast", late(f"{FOLDER}.gemm_multicast_blackwell:gemm"), 8192),
     step("pairs", late(f"{FOLDER}.gemm_2sm_blackwell:gemm"), 8192),
     step("pipelined", late(f"{FOLDER}.gemm_pipelined_blackwell:gemm"), 8192),
     step("simple", late(f"{FOLDER}.gemm_simple_blackwell:gemm"), 8192),
