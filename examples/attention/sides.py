@@ -52,9 +52,18 @@ class Keys:
         """Loop over the queries that see some key, of one head after the other."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
-            first = divided((self.place.row - problem.ahead).max(0), self.step) * self.step if problem.causal else 0
+            first = self.steps_before() * self.step if problem.causal else 0
             for row in ptx.range_(first, problem.queries, self.step):
                 yield Place(self.place.head * problem.shared + index, self.place.batch, row)
+
+    def steps_before(self) -> Reg:
+        """Return how many steps of queries see none of the keys, if causal."""
+        return divided((self.place.row - self.problem.ahead).max(0), self.step)
+
+    def steps(self) -> Reg | int:
+        """Return how many steps the walk has; at least one."""
+        every = -(-self.problem.queries // self.step)
+        return ((every - self.steps_before()) if self.problem.causal else every) * self.problem.shared
 
     def hides(self, row: Reg) -> Reg | None:
         """Return whether one of the queries from `row` on does not see every key; None if all do."""
@@ -83,9 +92,13 @@ class Queries:
     def walk(self) -> Iterator[Place]:
         """Loop over the keys that some query sees."""
         head = divided(self.place.head, self.problem.shared)
-        end = self.problem.steps(self.place.row + OWNED, self.step) * self.step
+        end = self.steps() * self.step
         for row in ptx.range_(0, end, self.step):
             yield Place(head, self.place.batch, row)
+
+    def steps(self) -> Reg | int:
+        """Return how many steps the walk has; at least one."""
+        return self.problem.steps(self.place.row + OWNED, self.step)
 
     def hides(self, row: Reg) -> Reg | None:
         """Return whether one of the keys from `row` on is not seen by every query; None if all are."""

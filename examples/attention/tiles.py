@@ -60,8 +60,9 @@ def heads_tile(layout: SharedTile, sequence: str, heads: str) -> Tile:
 def boxes(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: Place) -> list[tuple[SharedSlice, tuple]]:
     """Return for each panel of a stage its address and its coordinates, innermost first."""
     panels = [(panel,) for panel in range(layout.panels)] if layout.panels > 1 else [()]
+    stages = (stage,) if layout.stages > 1 else ()
     return [
-        (tiles[stage, *panel], (number * layout.panel_columns, place.head, place.row, place.batch))
+        (tiles[*stages, *panel], (number * layout.panel_columns, place.head, place.row, place.batch))
         for number, panel in enumerate(panels)
     ]
 

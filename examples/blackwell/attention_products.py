@@ -8,6 +8,8 @@ from pyptx import ptx
 from pyptx.types import bf16, f32
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx.reg import Reg
     from pyptx.smem import SharedTile
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
@@ -32,12 +34,19 @@ def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: Sh
         )
 
 
-def accumulate(d: TensorMemory, weights: TensorMemory, b: Reg, b_layout: SharedTile, *, more: Reg) -> None:
-    """Start d += W · B, or d = W · B unless `more`: W in tensor memory, two bf16 to a column, B along its columns."""
+def accumulate(
+    d: TensorMemory, parts: Sequence[TensorMemory], b: Reg, b_layout: SharedTile, *, more: Reg | bool
+) -> None:
+    """Start d += W · B, or d = W · B unless `more`, with B along its columns.
+
+    W lies in tensor memory, two bf16 to a column, each of the `parts` with as many of its columns as the others.
+    """
+    each = b_layout.k // len(parts)
     for k in range(0, b_layout.k, b_layout.k_step):
+        part, column = divmod(k, each)
         ptx.tcgen05.mma(
             d,
-            weights[:, k // 2 : (k + b_layout.k_step) // 2],
+            parts[part][:, column // 2 : (column + b_layout.k_step) // 2],
             b,
             shape=(ROWS, b_layout.mn),
             dtype_d=f32,

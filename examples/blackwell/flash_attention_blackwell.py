@@ -145,7 +145,7 @@ class Multiplier:
         """Start O += P · V as soon as the probabilities are there, or O = P · V unless there is something to add to."""
         ptx.mbarrier.wait(self.memory.weighed[tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
-        accumulate(self.sums[tile], self.scores[tile], values, self.plan.v, more=more)
+        accumulate(self.sums[tile], [self.scores[tile]], values, self.plan.v, more=more)
 
 
 # --- the kernel -------------------------------------------------------------------------------------
