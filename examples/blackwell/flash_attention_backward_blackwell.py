@@ -42,7 +42,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 from examples.attention import float64
 from examples.attention.problem import problem_of
 from examples.attention.sides import OWNED, TOGETHER, Keys, Queries, blocks_of, sides_of, steps_of, told_of
-from examples.attention.tiles import GROUP, fetch_maps, heads_tile, round_pairs, store, thread_of_group
+from examples.attention.tiles import GROUP, WARPS, fetch_maps, heads_tile, round_pairs, store, thread_of_group
 from examples.attention.told import TOLD_TILE, prepare_of
 from examples.blackwell.attention_gradients import (
     COLUMNS,
@@ -219,19 +219,19 @@ class Worker:
 # --- the kernel -------------------------------------------------------------------------------------
 
 
-def work(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit what a block does on one of the sides, each warp its own job."""
-    with ptx.if_(warp < GROUP // 32):
-        ptx.setmaxnreg_dec(REGISTERS[0])
-        with ptx.if_((warp == LOADER) & ptx.elect_sync()):
-            fetch(side, memory, arrays)
-        with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
-            Multiplier(side, memory, t).run(side.steps())
-    with ptx.else_():
-        ptx.setmaxnreg_inc(REGISTERS[1])
-        worker = Worker(side, memory, t, warp, arrays)
-        worker.run()
-        worker.finish(arrays)
+def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
+    """Emit the jobs of the first warpgroup, one thread to each."""
+    with ptx.if_((warp == LOADER) & ptx.elect_sync()):
+        fetch(side, memory, arrays)
+    with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
+        Multiplier(side, memory, t).run(side.steps())
+
+
+def compute(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
+    """Emit the job of the workers."""
+    worker = Worker(side, memory, t, warp, arrays)
+    worker.run()
+    worker.finish(arrays)
 
 
 def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]]:
@@ -261,9 +261,16 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
             memory.init()
         owns_keys, *sides = sides_of(problem, STEP)
         with ptx.tmem.alloc(COLUMNS, when=warp == MULTIPLIER, relinquish=True) as t:
-            for side, mine in zip(sides, (owns_keys, ~owns_keys), strict=True):
-                with ptx.if_(mine):
-                    work(side, memory, t, warp, arrays)
+            with ptx.if_(warp < WARPS):
+                ptx.setmaxnreg_dec(REGISTERS[0])
+                for side, mine in zip(sides, (owns_keys, ~owns_keys), strict=True):
+                    with ptx.if_(mine):
+                        issue(side, memory, t, warp, arrays)
+            with ptx.else_():
+                ptx.setmaxnreg_inc(REGISTERS[1])
+                for side, mine in zip(sides, (owns_keys, ~owns_keys), strict=True):
+                    with ptx.if_(mine):
+                        compute(side, memory, t, warp, arrays)
         ptx.ret()
 
     return flash_attention_backward

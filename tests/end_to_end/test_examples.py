@@ -16,7 +16,14 @@ from .gallery import EXAMPLE_LIST, EXAMPLES, Example
 # What examples share, and no examples themselves.
 PARTS = (
     *("float64", "problem", "quads", "sides", "tiles", "told"),
-    *("attention_block", "attention_correction", "attention_products", "attention_softmax", "exponentials"),
+    *(
+        "attention_block",
+        "attention_correction",
+        "attention_gradients",
+        "attention_products",
+        "attention_softmax",
+        "exponentials",
+    ),
     *("attention_memory", "attention_parts", "attention_plans", "attention_splits", "attention_work"),
     *("rows", "triton_parts", "vectors"),
 )

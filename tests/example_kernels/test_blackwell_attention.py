@@ -28,6 +28,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"s
 # queries see no key at all; more steps than stages.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True)])
+BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 100, 140, 2, 1, causal=True)])
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4095, 16, 4))
 ASSEMBLED = full(LARGE, default=LARGE[-1:])
 each_schedule = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[1:2]), ids=str)
@@ -35,6 +36,10 @@ each_schedule = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHE
 
 def forward() -> Any:
     return import_module("examples.blackwell.flash_attention_blackwell")
+
+
+def backward() -> Any:
+    return import_module("examples.blackwell.flash_attention_backward_blackwell")
 
 
 @pytest.mark.parametrize("sizes", FORWARD, ids=str)
@@ -50,6 +55,54 @@ def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
     seen = np.isfinite(sums)
     assert (result.outputs[1][~seen] == -np.inf).all()
     assert_close(result.outputs[1][seen], sums[seen], F32 / 16)
+
+
+@pytest.mark.parametrize("sizes", BACKWARD, ids=str)
+@pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[2:3]), ids=str)
+def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
+    sizes: Sizes, schedule: Mapping[str, Any]
+) -> None:
+    inputs, module = sizes.inputs(seed=1), backward()
+    q, k, v, dout, dsums = inputs
+    exact, sums = forward().reference(q, k, v, causal=sizes.causal)
+    told = module.PREPARE[sizes.head_dim].simulate(
+        np.ascontiguousarray(exact.astype(q.dtype)),
+        dout,
+        sums.astype(np.float32),
+        dsums,
+        T=module.steps_of(sizes.queries),
+        checks="all",
+        **schedule,
+    )
+    result = module.BACKWARD[sizes.head_dim].simulate(
+        q, k, v, dout, told.outputs[0], causal=sizes.causal, checks="all", **schedule
+    )
+    assert [str(finding) for finding in (*told.findings, *result.findings)] == []
+    expected = module.reference(q, k, v, dout, dsums, causal=sizes.causal)
+    for actual, right, bound in zip(result.outputs, expected, magnitudes(sizes, inputs)[1:], strict=True):
+        assert_close(actual, right, (BF16 + F32) * bound)
+
+
+@pytest.mark.torch
+def test_torch_differentiates_attention() -> None:
+    import torch
+
+    draws = torch.Generator().manual_seed(7)
+    shapes = ((1, 40, 2, 64), (1, 72, 1, 64), (1, 72, 1, 64))
+    tensors = [torch.randn(shape, generator=draws).bfloat16().requires_grad_() for shape in shapes]
+    out, sums = backward().ATTENTION[64](*tensors, causal=True)
+    (out.float().square().sum() + sums.sum()).backward()
+    doubles = [each.detach().double().requires_grad_() for each in tensors]
+    q, k, v = doubles
+    seen = torch.ones(40, 72, dtype=torch.bool).tril(72 - 40)
+    scores = (torch.einsum("bqhd,bkgd->bhqk", q, k) / 8).masked_fill(~seen, -torch.inf)
+    exact = torch.einsum("bhqk,bkgd->bqhd", scores.softmax(3), v)
+    (exact.square().sum() + scores.logsumexp(3).sum()).backward()
+    assert torch.allclose(out.double(), exact, atol=2**-7)
+    for actual, right in zip(tensors, doubles, strict=True):
+        assert actual.grad is not None
+        assert right.grad is not None
+        assert (actual.grad.double() - right.grad).abs().max() <= 2**-6 * right.grad.abs().max()
 
 
 def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_side() -> None:
@@ -134,8 +187,11 @@ def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
 def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
     small, large = (Sizes(head_dim, *shape, 8, 2, causal=True) for shape in ((1, 512, 512), (4, 8192, 16384)))
-    texts = [forward().KERNELS[head_dim].ptx(**each.dimensions()) for each in (small, large)]
-    assert texts[0].count("\n") == texts[1].count("\n")
+    for kernel, steps in ((forward().KERNELS[head_dim], False), (backward().BACKWARD[head_dim], True)):
+        texts = [
+            kernel.ptx(**each.dimensions(), **{"T": each.queries // 64} if steps else {}) for each in (small, large)
+        ]
+        assert texts[0].count("\n") == texts[1].count("\n")
 
 
 def the_loop(found: list[Loop], opcode: str) -> Loop:
@@ -161,3 +217,19 @@ def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None
     assert not {"UTCHMMA", "UTMALDG", "LDL", "STL", "BAR"} & weighing.keys()
     (loading,) = (loop.histogram for loop in found if loop.histogram["UTMALDG"])
     assert loading["UTMALDG"] == 2 * sizes.head_dim // 64
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
+def test_gradients_spill_nothing_and_change_no_score_in_shared_memory(sizes: Sizes) -> None:
+    kernel = backward().BACKWARD[sizes.head_dim]
+    resources = kernel.resources(**sizes.dimensions(), T=64)
+    assert resources.spill_stores == resources.spill_loads == resources.stack == 0
+    found = loops(kernel.sass(**sizes.dimensions(), T=64))
+    multiplying = [loop.histogram for loop in found if loop.histogram["UTCHMMA"]]
+    scores, sums = sizes.head_dim // 16, 128 // 16
+    assert sorted(each["UTCHMMA"] for each in multiplying) == [2 * scores + sums, 2 * scores + 2 * sums]
+    computing = [loop.histogram for loop in found if loop.histogram["MUFU"] == 64]
+    assert {each["STTM"] for each in computing} == {1, 2}  # dS; P and dS
+    for each in (*multiplying, *computing):
+        assert not {"STS", "LDL", "STL"} & each.keys()
