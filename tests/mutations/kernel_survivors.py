@@ -52,6 +52,9 @@ LAST = "the last arrivals are nobody's business"
 OUTSIDE = "where one factor is outside of its matrix the other one is zero, or nothing is stored"
 TRUE = "registers that a load fills are ordered by who uses them, wait or not"
 ONLY = "the end of the kernel waits for the rest"
+FOUND = "all lanes have the largest number"
+NEIGHBOURS = "both threads of a block have its scale"
+BEYOND = "what becomes of elements outside of the matrix is not stored, and their scale is zero"
 
 GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
 KERNEL_SURVIVORS = (
@@ -59,11 +62,25 @@ KERNEL_SURVIVORS = (
     same("read without coherence", "@%p ld.global", "nothing writes what it reads in this launch", "ampere/*"),
     same("take another barrier", "bar.sync 0", "all threads meet at the other one", "*"),
     same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS),
-    same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*"),
+    same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
+         "blackwell/quantise"),
     same("move a bound", "setp.gt.s32 %p, %r, ", STEPPED, GEMMS),
-    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward"),
-    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS),
+    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise"),
+    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS,
+         "blackwell/quantise*"),
     same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward"),
+    same("let the other threads", "@!%p bra", FOUND, "blackwell/quantise"),
+    same("let every thread", "@%p st.global", FOUND, "blackwell/quantise"),
+    same("let the other threads", "@%p st.global", FOUND, "blackwell/quantise"),
+    same("let every thread", "@%p st.global.u8", NEIGHBOURS, "blackwell/quantise_mxfp8"),
+    same("let the other threads", "@%p st.global.u8", NEIGHBOURS, "blackwell/quantise_mxfp8"),
+    same("drop a move", "mov.b32 %r, 0", BEYOND, "blackwell/quantise_*"),
+    same("flip a constant", "mov.b32 %r, 0", BEYOND, "blackwell/quantise_*"),
+    same("copy behind the product", "tcgen05.cp", "a later product of the stage is the first to use it",
+         "blackwell/gemm_nvfp4_blackwell"),
+    same("move a bound", "setp.le.u32 %p, %r, %r", "rows of one group go out one by one as well",
+         "blackwell/grouped_gemm_blackwell"),
+    same("wait for reads only", "cp.async.bulk.wait_group 0", ONLY, "blackwell/*gemm*"),
     same("move a bound", "setp.lt.u32 %p, %r, ", INSIDE, *NORMS, "*/swiglu"),
     same("let every thread", "@%p st.global", INSIDE, "*/swiglu"),
     same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu"),

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.types import bf16
 from pyptx_ir.syntax import emit
 from pyptx_sim.arrays import argument_of
 from pyptx_sim.mutations import Altered, mutants
@@ -174,6 +175,47 @@ def _column_sums(_: Any) -> Case:
     return [shares], [shares.astype(np.float64).sum(0)]
 
 
+def _scales_of_rows(file: Any) -> Case:
+    a, b = drawn((136, 400), (136, 400), dtype=ml_dtypes.float8_e4m3fn)
+    scales = (np.abs(each) + 0.5 for each in drawn((136,), (136,), dtype=np.float32, seed=1))
+    arrays = [a, b, *scales]
+    return arrays, [file.reference(*arrays)]
+
+
+def _quantised(k: int) -> Callable[[Any], Case]:
+    """Return the case of a product of 136 x 136 of factors that the example quantises."""
+
+    def case(file: Any) -> Case:
+        arrays = [each for pair in zip(*map(file.quantise, drawn((136, k), (136, k))), strict=True) for each in pair]
+        return arrays, [file.reference(*arrays)]
+
+    return case
+
+
+def _ragged(file: Any) -> Case:
+    x, w = drawn((147, 136), (3, 136, 136))
+    ends = np.array([31, 36, 147], np.int32)  # 31 rows, of the 32 that a warp has
+    return [x, w, ends], [file.reference(x, w, ends)]
+
+
+def _largest(_: Any) -> Case:
+    (x,) = drawn((9003,))
+    x[8980] = -99  # behind what the threads read first
+    return [x], [np.array([99.0])]
+
+
+def _quantisable(file: Any) -> Case:
+    """Take what the kernel as it stands makes of a matrix: other tests hold that against a model, bit for bit."""
+    (x,) = drawn((130, 160))
+    x[3, :32] = 0
+    return [x], [each.astype(np.float64) for each in file.quantise(x)]
+
+
+def _quantisable_below(file: Any) -> Case:
+    (x,), outputs = _quantisable(file)
+    return [x, np.abs(x).max().astype(np.float32)[None]], outputs
+
+
 FEW = {"blocks": 2, "stages": 2}  # so that a block takes several tiles, and a stage several steps
 NARROW = FEW | {"block_n": 128}
 SINGLE = {"dtype": np.float32}
@@ -208,6 +250,15 @@ KERNELS = {
         Shown("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
         Shown("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
               product(264, 392, 200)),
+        Shown("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
+        Shown("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
+        Shown("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
+        Shown("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
+        Shown("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
+        Shown("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
+              keywords={"R": 2, "C": 2}),
+        Shown("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
+              keywords={"H": 80, "R": 2, "C": 3}),
         Shown("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
         Shown("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
         Shown("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
