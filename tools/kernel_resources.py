@@ -94,6 +94,7 @@ def attention(*, causal: bool) -> dict[str, Any]:
     return {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 4, "causal": causal}
 
 
+TENSORS = "blackwell/flash_attention_backward_blackwell"
 FUSED = "hopper/flash_attention_backward_fused"
 ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: too few tiles for a whole GPU
 ROWS = (
@@ -104,6 +105,10 @@ ROWS = (
     Row("ampere/reduce", "reduce_sum", {"N": 1 << 20}),
     Row("ampere/transpose", "transpose", {"M": 4096, "N": 4096}),
     Row("ampere/vector_add", "vector_add", {"N": 1 << 20}),
+    Row("blackwell/flash_attention_blackwell", "kernel_for", attention(causal=False), {"head_dim": 64}),
+    Row("blackwell/flash_attention_blackwell", "kernel_for", attention(causal=True), {"head_dim": 128}),
+    Row(TENSORS, "flash_attention_backward_of", {**attention(causal=False), "T": 64}, {"head_dim": 64}),
+    Row(TENSORS, "flash_attention_backward_of", {**attention(causal=True), "T": 64}, {"head_dim": 128}),
     Row("blackwell/gemm_2sm_blackwell", "gemm", square(8192)),
     Row("blackwell/gemm_blockscaled_sm120", "gemm_mxfp8", {"M": 4096, "N": 4096, "K": 4096, "S": 128}),
     Row("blackwell/gemm_blockscaled_sm120", "gemm_nvfp4", {"M": 4096, "N": 4096, "K": 2048, "S": 256}),

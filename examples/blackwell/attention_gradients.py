@@ -115,7 +115,7 @@ class Multiplier:
         self.before = reg.scalar(u32)  # the stage of the step before
 
     def run(self, steps: Reg | int) -> None:
-        """Multiply: while workers have one of the two matrices of a step in hand, the other one and sums are computed."""
+        """Multiply: while workers have one matrix of a step in hand, its other one and sums are on their way."""
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         stage, phase = self.turn.advance()
         for which in range(2):

@@ -205,11 +205,16 @@ KERNELS = {plan.head_dim: flash_attention_of(plan) for plan in PLANS}
 """The kernel of each head dimension."""
 
 
+def kernel_for(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel of a head dimension; raise ValueError for one that no plan has."""
+    if head_dim not in KERNELS:
+        raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {head_dim}")
+    return KERNELS[head_dim]
+
+
 def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None):
     """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for another head dimension than 64 or 128."""
-    if q.shape[-1] not in KERNELS:
-        raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {q.shape[-1]}")
-    return KERNELS[q.shape[-1]](q, k, v, causal=causal, scale=scale)
+    return kernel_for(q.shape[-1])(q, k, v, causal=causal, scale=scale)
 
 
 def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -22,15 +22,16 @@ BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """A function of Q, K and V, [B, S, H, D]: ours, or torch's with one backend."""
+    """A function of Q, K and V, [B, S, H, D]: ours, which is `forward`, or torch's with one backend."""
 
     causal: bool
     backend: str | None = None
+    forward: Callable[..., Any] = FORWARD
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
         """Return O, and of ours LSE."""
         if self.backend is None:
-            result: tuple[Tensor, ...] = FORWARD(q, k, v, causal=self.causal)
+            result: tuple[Tensor, ...] = self.forward(q, k, v, causal=self.causal)
             return result
         from torch.nn.attention import SDPBackend, sdpa_kernel
         from torch.nn.functional import scaled_dot_product_attention
