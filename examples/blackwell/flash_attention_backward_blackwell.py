@@ -11,8 +11,9 @@ owner and one order of summation, as in `examples/hopper/flash_attention_backwar
 every run, for two products in seven that are computed twice.
 
 All five products end in tensor memory, and nothing that is computed goes through shared memory: P and dS, in bf16, take
-the place of what they were computed of, and are first factors from there. With keys for rows, both are needed turned,
-and that is how they come out of K · Qᵀ and V · dOᵀ.
+the place of what they were computed of, and are first factors from there (in the order of issue, as in
+`flash_attention_blackwell.py`). With keys for rows, both are needed turned, and that is how they come out of K · Qᵀ and
+V · dOᵀ.
 
     load warp        Q and dO (or K and V) by TMA, stages ahead
     multiply warp    S = K·Qᵀ | dP = V·dOᵀ | dV += Pᵀ·dO | S' = K·Q'ᵀ | dK += dSᵀ·Q | dP' = V·dO'ᵀ | …

@@ -12,7 +12,9 @@ thread. So every warp has one job, and a block owns two tiles of 128 rows of Q, 
     multiply --scored--> softmax --told--> correction --weighed--> multiply          (and softmax --weighed--> multiply)
 
 Tensor memory has 512 columns: S of both tiles, 128 each, and O of both, one for each of the head's dimensions. P, in
-bf16, takes the left half of its S: a product of the same thread that reads P runs in front of one that writes S.
+bf16, takes the left half of its S, so that a product reads P and the next one overwrites it. Products of one thread are
+performed in the order of their issue; by the letter, the manual promises it of those with one accumulator ("Pipelined
+tcgen05 Instructions"), and FlashAttention-4, whose organisation this is, relies on it as this kernel does.
 
 *Rescaling seldom.* The rows of P and O are scaled by 2^-max for a max that need not be the maximum, if only it is the
 same for the row's P, O and sum: what it is cancels in O / sum, and LSE adds it again. So it stays what it is until the
