@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tools.fewer_blocks import simulate
 from tools.sass_loops import main_loop
 from tools.shares import FULL, full
 
@@ -19,7 +20,6 @@ from pyptx_dsl.errors import AlignmentError
 
 from .attention_problems import BF16, F32, Sizes, assert_close, magnitudes, problems
 from .bank_conflicts import conflicts
-from .fewer_blocks import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,6 +5,7 @@ Real kernels are unrolled: of mutants that differ in numbers alone, and stand am
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+from tools.fewer_blocks import Fewer
 
 from pyptx.types import bf16
 from pyptx_ir.syntax import emit
@@ -40,8 +42,9 @@ _NUMBER = re.compile(r"\d+")
 class Shown:
     """A kernel of a file in examples/, the first word of its name; `kernel` finds it in that module, or makes it.
 
-    `case` is called with the module, too; `keywords` go with the arrays. Each output, or each of the last arrays of a
-    kernel that has none, may be `tolerance` away from what is wanted, relative to the largest magnitude of this.
+    `case` is called with the module, too; `keywords` go with the arrays. What is wanted is wanted of outputs and, in
+    front of them, of the last arrays, if the kernel writes to them. Each may be `tolerance` away, relative to the
+    largest magnitude.
     """
 
     name: str
@@ -72,7 +75,7 @@ class Shown:
         altered = Altered(self.launched, module or self.module)
         result = altered.simulate(*arrays, checks="all", **self.keywords, **options)
         if not result.findings:
-            for got, expected in zip(result.outputs or arrays[-len(wanted) :], wanted, strict=True):
+            for got, expected in zip((*arrays, *result.outputs)[-len(wanted) :], wanted, strict=True):
                 assert self._away(np.asarray(got), expected) <= self.tolerance
         return result
 
@@ -150,6 +153,28 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
         return [q, k, v, dout, told], list(file.reference(q, k, v, dout, dsums))
 
     return case
+
+
+@functools.cache
+def _computed(file: Any) -> Case:
+    shapes = (72, 2), (136, 1), (136, 1), (72, 2)
+    q, k, v, dout = drawn(*((1, rows, count, 64) for rows, count in shapes))
+    (dsums,) = drawn((1, 2, 72), dtype=np.float32, seed=1)
+    out, lse = file.FORWARD[64](q, k, v)
+    told, sums = file.BEGIN[64](out, dout, lse, dsums, T=file.steps_of(72))
+    added = sums.copy()
+    found = file.FUSED[64](q, k, v, dout, told, added)
+    return [q, k, v, dout, told, sums], [each.astype(np.float64) for each in (added, *found)]
+
+
+def _fused(file: Any) -> Case:
+    arrays, wanted = _computed(file)
+    return [array.copy() for array in arrays], wanted  # of which the last is added to
+
+
+def few(kernel: Callable[[Any], Launchable]) -> Callable[[Any], Launchable]:
+    """Return what launches a persistent kernel as on a device of two multiprocessors."""
+    return lambda file: Fewer(kernel(file), 2)
 
 
 def _fp8(file: Any) -> Case:
@@ -233,8 +258,11 @@ KERNELS = {
         Shown("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
         Shown("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
         Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
-        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
+        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW, cluster=2), _grouped),
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 200, 64), tolerance=2e-2),
+        Shown("hopper/flash_attention persistent", few(built("variant", 64, persistent=True)),
+              _attention(400, 72, 64), tolerance=2e-2),
+        Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused, tolerance=2e-2),
         Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(72, 136, 64),
               tolerance=2e-2),
         Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),

@@ -39,7 +39,7 @@ def overlapping_norm(x: Tensor, w: Tensor) -> Any:  # noqa: ANN401 - whatever th
 
 def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, built, or a function
     """Return the case of that name for a kernel that does it otherwise, beside the one that does it so far."""
-    case = KNOWN[name]
+    case: Case = KNOWN[name]
     return replace(case, name=f"{how}: {name}", kernel=kernel, rivals={"so far": case.kernel}, goal_us=None)
 
 

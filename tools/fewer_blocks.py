@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyptx_sim.runtime import SimulationResult
 from pyptx_sim.runtime import simulate as run
@@ -11,33 +11,32 @@ from pyptx_sim.runtime import simulate as run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import Argument, Specialization
+    from pyptx_ir.plugins.rows import Argument, Launchable, Specialization
 
 
 @dataclass(frozen=True, slots=True)
-class _Fewer:
-    """A kernel that is launched with so many blocks, at most."""
+class Fewer:
+    """A persistent kernel that is launched as on a device of so many multiprocessors."""
 
-    kernel: Any
-    blocks: int
+    kernel: Launchable
+    multiprocessors: int
 
     @property
     def name(self) -> str:
         """The kernel's name."""
-        return str(self.kernel.name)
+        return self.kernel.name
 
     @property
-    def declaration(self) -> Any:
+    def declaration(self) -> object:
         """The kernel's declaration."""
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Specialise it, and shorten the grid."""
-        special: Specialization = self.kernel.specialize(arguments, keywords)
-        assert special.persistent == 1
-        return replace(special, grid=special.grid_on(self.blocks))
+        special = self.kernel.specialize(arguments, keywords)
+        return replace(special, grid=special.grid_on(self.multiprocessors))
 
 
-def simulate(kernel: Any, blocks: int, *arrays: object, **keywords: object) -> SimulationResult:
-    """Simulate a persistent kernel on a device of so many multiprocessors."""
-    return run(_Fewer(kernel, blocks), arrays, keywords)
+def simulate(kernel: Launchable, multiprocessors: int, *arrays: object, **keywords: object) -> SimulationResult:
+    """Simulate a persistent kernel on such a device."""
+    return run(Fewer(kernel, multiprocessors), arrays, keywords)
