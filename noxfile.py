@@ -255,6 +255,20 @@ def foreign(session: nox.Session) -> None:
     session.run("python", "-m", "tests.foreign", *session.posargs)
 
 
+@nox.session
+def evidence(session: nox.Session) -> None:
+    """Lay our machine code for Blackwell beside that of CUTLASS, Triton, CuTe DSL; compilers are installed first."""
+    install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5", *group("jax"), *toolchain())
+    folder = temporary(session, "ptxas")
+    wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
+    session.run("python", "-m", "pip", "install", "--quiet", *wanted, silent=True)
+    (ptxas,) = folder.glob("nvidia/*/bin/ptxas")
+    path = os.pathsep.join([str(ptxas.parent), *(session.bin_paths or ()), os.environ["PATH"]])
+    kernels_of_others = str(temporary(session, "kernels"))
+    session.run("python", "-m", "tests.foreign.flagships", kernels_of_others, *session.posargs, env={"PATH": path})
+    session.run("python", "-m", "tools.static_evidence", "--foreign", kernels_of_others, env={"PATH": path})
+
+
 # What is made ---------------------------------------------------------------------------------------------------------
 
 

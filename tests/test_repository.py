@@ -65,6 +65,7 @@ GENERATORS = (
     ["-m", "tools.generate_isa"],
     ["-m", "tools.generate_shim_stub"],
     ["-m", "tools.kernel_resources"],
+    ["-m", "tools.static_evidence"],
     ["-m", "tests.mutations"],
 )
 

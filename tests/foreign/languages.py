@@ -10,6 +10,10 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -66,14 +70,14 @@ def compiled(language: Language, environments: Path, cache: Path) -> list[Path]:
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         shutil.rmtree(into, ignore_errors=True)
         for source in language.sources:
-            _compile(language, source, _environment(language, environments), into / source.stem)
+            compile_source(language, source, environment(language.environment, environments), into / source.stem)
         stamp.write_text(key, encoding="utf-8")
     return sorted(path for path in into.glob("*/*") if path.is_dir())
 
 
-def _environment(language: Language, folder: Path) -> Path:
-    """Return where a language's compiler is installed; install it if it isn't."""
-    return Path(import_module("environments").made(folder, language.environment))
+def environment(name: str, folder: Path) -> Path:
+    """Return where the environment of a compiler is, in a folder; install it if it isn't."""
+    return Path(import_module("environments").made(folder, name))
 
 
 def _key(language: Language) -> str:
@@ -86,13 +90,19 @@ def _key(language: Language) -> str:
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
-def _compile(language: Language, source: Path, environment: Path, into: Path) -> None:
-    into.mkdir(parents=True)
+def compile_source(
+    language: Language, source: Path, environment: Path, into: Path, targets: Sequence[str] = TARGETS
+) -> None:
+    """Compile a source of a language; each of its kernels gets a folder in `into`.
+
+    Raises RuntimeError where it cannot even be imported.
+    """
+    into.mkdir(parents=True, exist_ok=True)
     python = str(environment / "bin" / "python") if language.own_python else sys.executable
     programs = [str(path.parent) for path in environment.glob("lib/python3*/site-packages/nvidia/cu13/bin/nvcc")]
     variables = os.environ | {"PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
     variables.pop("PYTHONPATH", None)
-    for target in TARGETS:
+    for target in targets:
         command = [python, str(COMPILING / "emit.py"), language.name, str(source), target, str(into)]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode:
