@@ -171,6 +171,15 @@ def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
+def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_found(options: dict[str, Any]) -> None:
+    """If all clusters were resident, the first response would hold none, and nobody would wait again."""
+    body = PERSISTENT.replace(TOGETHER, f"setp.eq.and.u32 %p1, %r9, 0, %p1;\n{TOGETHER}")
+    assert body != PERSISTENT
+    result, _ = launch(body, **options)
+    assert {finding.rule for finding in result.findings} == {"deadlock"}, result
+
+
+@pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_the_block_may_be_read_before_it_is_known_that_there_is_one(options: dict[str, Any]) -> None:
     """Compilers do so; what a response holds that has none is undefined, and decides nothing."""
     body = PERSISTENT.replace(f"@!%p3 bra DONE;\n{FIRST}", f"{FIRST}\n@!%p3 bra DONE;")

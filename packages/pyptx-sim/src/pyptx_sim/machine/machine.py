@@ -20,6 +20,7 @@ from pyptx_sim.machine.reports.unfinished import finish
 from pyptx_sim.machine.scheduling.livelock import Watch
 from pyptx_sim.machine.scheduling.polling import Polling
 from pyptx_sim.machine.scheduling.scheduler import Scheduler
+from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
@@ -197,9 +198,15 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _give_up(self, wave: Wave) -> None:
-        """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`."""
+        """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`.
+
+        CTAs that take over others' work wait for none of them, if all that they wait at are their own barriers.
+        """
         self.stopped = True
-        self.starved = bool(self.backlog) and self.wave_warps < RESIDENT_WARPS
+        splits, waits = wave.splits, wave.mbarriers.waits
+        spinning = splits.warp[splits.state == State.READY].tolist()
+        among_themselves = self._few and all(warp in waits for warp in spinning)
+        self.starved = bool(self.backlog) and self.wave_warps < RESIDENT_WARPS and not among_themselves
         if not self.starved:
             describe_deadlock(wave, self.code)
 
