@@ -6,7 +6,7 @@ bytes are on their way: 8 TB/s times 0.8 us of latency are 43 KB for each multip
 for 64 KB of bf16 at a time.
 
 A block with an infinity or a NaN has no largest number: its scale is NaN, and so is all that is multiplied by it. The
-test costs one instruction: v + v * 0 is v, unless v is infinite, or NaN.
+test costs one instruction: v * 0 + v is v, unless v is infinite, or NaN.
 
 `largest` finds the largest magnitude of a whole matrix, by which formats with two levels of scales choose the upper
 one. What is infinite or NaN does not count there.
@@ -134,7 +134,8 @@ def _take(found: Reg, values: Sequence[Reg]) -> None:
     size = reg.scalar(f32)
     for value in values:
         ptx.inst.abs.f32(size, value)
-        ptx.inst.max.f32(found, found, size + nothing(size))
+        ptx.inst.fma.rn.f32(size, size, 0.0, size)
+        ptx.inst.max.f32(found, found, size)
 
 
 def largest(x, dtype: PtxType = bf16):
