@@ -97,7 +97,8 @@ def test_torch_differentiates_attention() -> None:
     seen = torch.ones(40, 72, dtype=torch.bool).tril(72 - 40)
     scores = (torch.einsum("bqhd,bkgd->bhqk", q, k) / 8).masked_fill(~seen, -torch.inf)
     exact = torch.einsum("bhqk,bkgd->bqhd", scores.softmax(3), v)
-    (exact.square().sum() + scores.logsumexp(3).sum()).backward()
+    total: Any = exact.square().sum() + scores.logsumexp(3).sum()
+    total.backward()
     assert torch.allclose(out.double(), exact, atol=2**-7)
     for actual, right in zip(tensors, doubles, strict=True):
         assert actual.grad is not None
