@@ -108,6 +108,7 @@ PROBLEMS = (
             Shown("blackwell/gemm_2sm_blackwell", "pairs of blocks", Tile(256, 256, 64, 4, 2)),
             Shown("blackwell/gemm_highperf_blackwell", "persistent, two accumulators", Tile(256, 256, 64, 6, 2)),
             Shown("blackwell/gemm_persistent_blackwell", "tiles taken as they come", Tile(256, 256, 64, 6, 2)),
+            Shown("blackwell/gemm_multicast_blackwell", "two pairs share B by multicast", Tile(256, 256, 64, 6, 2)),
         ),
         (
             Shown("cutlass-matmul", "CollectiveBuilder, 1 SM", Tile(128, 256, 64, 4)),
@@ -146,7 +147,7 @@ LOOPS_HEAD = (
 SOFTMAX_HEAD = ("loop of exponentials", "exponentials", "accesses of local memory")
 TILE_HEAD = (
     *("kernel", "by", "tile", "blocks", "K of a step", "stages"),
-    *("fetched by a block, a step", "operations of a block, a step", "operations a byte of A and B"),
+    *("brought to a block, a step", "operations of a block, a step", "operations a byte of A and B"),
     *("with the stores of C", "ring of a block"),
 )
 
