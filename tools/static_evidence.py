@@ -120,7 +120,12 @@ PROBLEMS = (
     ),
     Problem(
         "Attention, forward, heads of 128",
-        (),
+        (
+            Shown(
+                *("blackwell/flash_attention_blackwell", "two softmax warpgroups and one that corrects; causal"),
+                built_with="head_dim=128",
+            ),
+        ),
         (Shown("cutlass-attention-128", "example 77, persistent"), Shown("triton-attention", "`warp_specialize`")),
         attention=True,
     ),
