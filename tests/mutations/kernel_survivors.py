@@ -56,19 +56,21 @@ FOUND = "all lanes have the largest number"
 NEIGHBOURS = "both threads of a block have its scale"
 BEYOND = "what becomes of elements outside of the matrix is not stored, and their scale is zero"
 
-GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
+GEMMS, NORMS, STAYING = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax"), "hopper/* stays"
 KERNEL_SURVIVORS = (
     same("read without coherence", "ld.global", "nothing writes what it reads in this launch", "*"),
     same("read without coherence", "@%p ld.global", "nothing writes what it reads in this launch", "ampere/*"),
     same("take another barrier", "bar.sync 0", "all threads meet at the other one", "*"),
     same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS),
     same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
-         "blackwell/quantise"),
+         "blackwell/quantise", STAYING),
     same("move a bound", "setp.gt.s32 %p, %r, ", STEPPED, GEMMS),
-    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise"),
+    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise",
+         STAYING),
     same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS,
-         "blackwell/quantise*"),
-    same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward"),
+         "blackwell/quantise*", STAYING),
+    same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward",
+         STAYING),
     same("let the other threads", "@!%p bra", FOUND, "blackwell/quantise"),
     same("let every thread", "@%p st.global", FOUND, "blackwell/quantise"),
     same("let the other threads", "@%p st.global", FOUND, "blackwell/quantise"),
@@ -89,9 +91,9 @@ KERNEL_SURVIVORS = (
          "blackwell/gemm_fp8_blackwell"),
     same("move a bound", "setp.lt.u32 %p, %r, ", INSIDE, *NORMS, "*/swiglu"),
     same("let every thread", "@%p st.global", INSIDE, "*/swiglu"),
-    same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu"),
-    same("drop a move", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple"),
-    same("flip a constant", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple"),
+    same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu", STAYING),
+    same("drop a move", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
+    same("flip a constant", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
     same("drop a move", "mov.u32 %r, dyn_smem+65536", "panels are addressed anew: nothing uses it",
          "hopper/gemm_pipelined_hopper"),
     same("change an arrival count", "mbarrier.init", LAST, "hopper/*gemm*", "blackwell/gemm_2sm_blackwell"),

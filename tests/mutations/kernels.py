@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
+from examples.rows.plans import Plan
 from numpy.typing import NDArray
 from tools.fewer_blocks import Fewer
 
-from pyptx.types import bf16
+from pyptx.types import bf16, f32
 from pyptx_ir.syntax import emit
 from pyptx_sim.arrays import argument_of
 from pyptx_sim.mutations import Altered, mutants
@@ -217,6 +218,23 @@ def _quantised(k: int) -> Callable[[Any], Case]:
     return case
 
 
+def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
+    """Return the case of a product of 136 x 136 of factors in one of the formats of the example."""
+
+    def case(file: Any) -> Case:
+        chosen = getattr(file, form)
+        factors = [file.quantise(chosen, each) for each in drawn((136, k), (136, k), **SINGLE)]
+        arrays = [each for pair in zip(*factors, strict=True) for each in pair]
+        return arrays, [file.reference(chosen, *arrays)]
+
+    return case
+
+
+def staying(maker: str) -> Callable[[Any], Launchable]:
+    """Return what makes a kernel of row after row of 520, for two blocks of two warps."""
+    return built(maker, 520, f32, Plan(520, lanes=64, workers=2))
+
+
 def _ragged(file: Any) -> Case:
     x, w = drawn((147, 136), (3, 136, 136))
     ends = np.array([31, 36, 147], np.int32)  # 31 rows, of the 32 that a warp has
@@ -268,6 +286,9 @@ KERNELS = {
         Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
         Shown("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
         Shown("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        Shown("hopper/rms_norm stays", staying("rms_norm_for"), of((7, 520), (520,), **SINGLE)),
+        Shown("hopper/layer_norm stays", staying("layer_norm_for"), of((7, 520), (520,), (520,), **SINGLE)),
+        Shown("hopper/softmax stays", staying("softmax_for"), of((7, 520), **SINGLE)),
         Shown("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
         Shown("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
               keywords={"P": 1}),
@@ -282,6 +303,9 @@ KERNELS = {
         Shown("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
         Shown("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
         Shown("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
+        Shown("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
+        Shown("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
+        Shown("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
         Shown("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
         Shown("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
               keywords={"R": 2, "C": 2}),
