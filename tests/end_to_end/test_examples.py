@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,20 +14,12 @@ from pyptx_ir.toolchain import assemble
 
 from .gallery import EXAMPLE_LIST, EXAMPLES, Example
 
-# What examples share, and no examples themselves.
-PARTS = (
-    *("float64", "problem", "quads", "sides", "tiles", "told"),
-    *(
-        "attention_block",
-        "attention_correction",
-        "attention_gradients",
-        "attention_products",
-        "attention_softmax",
-        "exponentials",
-    ),
-    *("attention_memory", "attention_parts", "attention_plans", "attention_splits", "attention_work"),
-    *("rows", "triton_parts", "vectors"),
-)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATHS = sorted(EXAMPLES.rglob("*.py"))
+# What a file's docstring says of how it is run; what says nothing is a part, which others share.
+SHOWN = [path for path in PATHS if f"python examples/{path.relative_to(EXAMPLES)}\n" in path.read_text("utf-8")]
 
 each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])
 
@@ -72,14 +65,22 @@ def test_an_example_assembles_without_spills(example: Example) -> None:
     assert resources.spill_stores == resources.spill_loads == 0
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in sorted(EXAMPLES.rglob("*.py")) if path.stem not in PARTS], ids=lambda path: path.stem
-)
-def test_an_example_file_has_a_main_and_a_reference(path: Any) -> None:
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_an_example_file_has_a_main_and_a_reference(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith('"""')
     assert "\ndef main() -> None:" in text
-    assert "\ndef reference(" in text
+    assert re.search(r"^(def reference\(|reference = )", text, re.MULTILINE)
+
+
+def test_what_is_no_example_is_a_part_that_some_file_imports() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in PATHS}
+    for path in set(PATHS) - set(SHOWN):
+        assert texts[path].startswith('"""')
+        assert "def main(" not in texts[path], f"{path}: its docstring does not say how to run it"
+        package, name = ".".join(path.relative_to(EXAMPLES.parent).parent.parts), path.stem
+        imported = re.compile(rf"^from {re.escape(package)}(\.{name} import |( import .*\b{name}\b))", re.MULTILINE)
+        assert any(imported.search(text) for other, text in texts.items() if other != path), path
 
 
 def test_an_example_runs_as_a_script() -> None:
