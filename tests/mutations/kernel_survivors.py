@@ -51,6 +51,7 @@ UNUSED = "at this width every lane loads it, or its lane stores nothing"
 LAST = "the last arrivals are nobody's business"
 OUTSIDE = "where one factor is outside of its matrix the other one is zero, or nothing is stored"
 TRUE = "registers that a load fills are ordered by who uses them, wait or not"
+ALONE = "a cluster is one block, which meets itself"
 ONLY = "the end of the kernel waits for the rest"
 FOUND = "all lanes have the largest number"
 NEIGHBOURS = "both threads of a block have its scale"
@@ -81,7 +82,11 @@ KERNEL_SURVIVORS = (
     same("copy behind the product", "tcgen05.cp", "a later product of the stage is the first to use it",
          "blackwell/gemm_nvfp4_blackwell"),
     same("move a bound", "setp.le.u32 %p, %r, %r", "rows of one group go out one by one as well",
-         "blackwell/grouped_gemm_blackwell"),
+         "blackwell/grouped_gemm_blackwell", "hopper/grouped_gemm"),
+    same("stay at home", "mapa", ALONE, "hopper/grouped_gemm"),
+    same("drop a cluster barrier", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
+    same("relax a cluster arrival", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
+    same("drop a cluster wait", "barrier.cluster.wait", ALONE, "hopper/grouped_gemm"),
     same("wait for reads only", "cp.async.bulk.wait_group 0", ONLY, "blackwell/*gemm*", "hopper/*gemm*"),
     same("fence too late", "fence.proxy.async", "who issues the copy has a fence of its own behind the barrier",
          "blackwell/*gemm*"),

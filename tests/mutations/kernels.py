@@ -5,7 +5,6 @@ Real kernels are unrolled: of mutants that differ in numbers alone, and stand am
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +15,6 @@ import ml_dtypes
 import numpy as np
 from examples.rows.plans import Plan
 from numpy.typing import NDArray
-from tools.fewer_blocks import Fewer
 
 from pyptx.types import bf16, f32
 from pyptx_ir.syntax import emit
@@ -156,28 +154,6 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
     return case
 
 
-@functools.cache
-def _computed(file: Any) -> Case:
-    shapes = (72, 2), (136, 1), (136, 1), (72, 2)
-    q, k, v, dout = drawn(*((1, rows, count, 64) for rows, count in shapes))
-    (dsums,) = drawn((1, 2, 72), dtype=np.float32, seed=1)
-    out, lse = file.FORWARD[64](q, k, v)
-    told, sums = file.BEGIN[64](out, dout, lse, dsums, T=file.steps_of(72))
-    added = sums.copy()
-    found = file.FUSED[64](q, k, v, dout, told, added)
-    return [q, k, v, dout, told, sums], [each.astype(np.float64) for each in (added, *found)]
-
-
-def _fused(file: Any) -> Case:
-    arrays, wanted = _computed(file)
-    return [array.copy() for array in arrays], wanted  # of which the last is added to
-
-
-def few(kernel: Callable[[Any], Launchable]) -> Callable[[Any], Launchable]:
-    """Return what launches a persistent kernel as on a device of two multiprocessors."""
-    return lambda file: Fewer(kernel(file), 2)
-
-
 def _fp8(file: Any) -> Case:
     a, b = drawn((264, 656), (136, 656), dtype=ml_dtypes.float8_e4m3fn)
     scales = np.array([0.5], np.float32), np.array([3.0], np.float32)
@@ -186,7 +162,7 @@ def _fp8(file: Any) -> Case:
 
 def _grouped(file: Any) -> Case:
     x, w = drawn((270, 200), (3, 200, 136))
-    ends = np.array([7, 12, 270], np.int32)
+    ends = np.array([7, 22, 270], np.int32)
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
@@ -276,11 +252,8 @@ KERNELS = {
         Shown("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
         Shown("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
         Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
-        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW, cluster=2), _grouped),
+        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 200, 64), tolerance=2e-2),
-        Shown("hopper/flash_attention persistent", few(built("variant", 64, persistent=True)),
-              _attention(400, 72, 64), tolerance=2e-2),
-        Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused, tolerance=2e-2),
         Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(72, 136, 64),
               tolerance=2e-2),
         Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
