@@ -1,6 +1,7 @@
 """The machine code of the kernels for Blackwell: it does what the PTX asks for, and nothing else where it multiplies.
 
-Every row of tools/kernel_resources is asked, so a kernel is held to this as soon as it has a row there.
+The rows of tools/kernel_resources are asked, so a kernel is held to this as soon as it has a row there: a third of them
+by default, all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 import pytest
 from tools.kernel_resources import ROWS, Row
 from tools.sass_loops import instructions, loop_of, main_loop
+from tools.shares import share
 
 from pyptx_ir.toolchain import assemble, disassemble
 
-pytestmark = [pytest.mark.ptxas, pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
+pytestmark = [pytest.mark.scaled, pytest.mark.ptxas, pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
 
 BLACKWELL = [row for row in ROWS if row.example.startswith("blackwell/")]
 
@@ -59,7 +61,9 @@ class Code:
         return [each.opcode for each in instructions(self.sass)]
 
 
-@pytest.fixture(scope="module", params=BLACKWELL, ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}")
+@pytest.fixture(
+    scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}"
+)
 def code(request: pytest.FixtureRequest) -> Code:
     """The code of each row in turn."""
     row: Row = request.param
