@@ -2,9 +2,9 @@
 
 A multiprocessor has 16 results of `ex2.approx` a clock (CUDA programming guide, "Arithmetic Instructions"), and about
 4096 multiply-adds of its tensor cores (2.25 PFLOP/s of bf16, over 148 multiprocessors at 1.85 GHz). So a step of
-attention over 128 x 128 scores of heads of 128 takes 1024 clocks of products (Q Kᵀ and P V), and as many of exponentials
-alone, beside all else that the softmax has to do. The units of `fma` have room, so they take a share of them
-(`POLYNOMIAL_EVERY`). Instructions of `f32x2` do two elements each: half as many to issue.
+attention over 128 x 128 scores of heads of 128 takes 1024 clocks of products (Q Kᵀ and P V), and as many of
+exponentials alone, beside all else that the softmax has to do. The units of `fma` have room, so they take a share of
+them (`POLYNOMIAL_EVERY`). Instructions of `f32x2` do two elements each: half as many to issue.
 
 The polynomial. Let n be x rounded to a whole number, r = x - n: 2^x = 2^n · 2^r with |r| <= 1/2 (Cody and Waite's way
 to split; with base 2 it is exact). Adding 1.5 · 2^23 does the rounding: from there on neighbours of f32 are 1 apart, so

@@ -124,22 +124,21 @@ def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_si
     assert_close(sums, exact, F32 / 8)
 
 
-def test_the_polynomial_is_the_best_of_its_degree() -> None:
-    """Its error reaches its bound at six places, with alternating signs: no other of degree 4 with p(0) = 1 is better.
+def test_no_polynomial_of_the_same_degree_is_better_by_more_than_two_percent() -> None:
+    """De la Vallee Poussin's argument: another one that is better by more would be wrong by less in all of five places.
 
-    r · q(r), with q of degree 3, has four coefficients, and r / 2^r keeps its sign on either side of 0: de la Vallée
-    Poussin's argument wants five such places. Roundings of f32 are held against the documented bound.
+    There, the errors alternate, those of negative r taken with the other sign. So the difference of the two polynomials
+    over r, which is of degree 3, would change its sign four times. Roundings of f32 are left to the next test.
     """
     exponentials = import_module("examples.blackwell.exponentials")
     r = np.linspace(-0.5, 0.5, 200_001)
     error = np.polynomial.Polynomial(exponentials.COEFFICIENTS)(r) / np.exp2(r) - 1
-    extremes = [
-        error[0],
-        *(e for b, e, a in zip(error, error[1:], error[2:], strict=False) if (e - b) * (a - e) < 0),
-        error[-1],
-    ]
-    large = [each for each in extremes if abs(each) > 0.98 * np.abs(error).max()]
-    assert len(large) >= 5
+    assert exponentials.COEFFICIENTS[0] == 1
+    turns = np.array([0, *(np.flatnonzero(np.diff(np.sign(np.diff(error)))) + 1), r.size - 1])
+    highest = turns[np.abs(error[turns]) > 0.98 * np.abs(error).max()]
+    signs = np.sign(error[highest] * r[highest])
+    assert signs.size == 5
+    assert (signs[1:] == -signs[:-1]).all()
     assert np.abs(error).max() < exponentials.ERROR
 
 
