@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
+from pyptx_sim.checks.race.lines import Lines
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
@@ -47,6 +48,7 @@ class Accesses:
         self._causality = causality
         self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
+        self._lines: Lines | None = Lines(clocks, causality, view.arena_size("global"))  # until there is a shadow
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
         """What the next access stores, where that is known."""
@@ -61,12 +63,21 @@ class Accesses:
 
     def shadow(self, space: Space) -> Shadow | None:
         """Return what is known of a memory; None if nobody has accessed it."""
+        if space == "global" and self._lines is not None and self._lines.used:
+            return self._shadow(space)
         return self._shadows.get(space)
+
+    def untouched(self, touch: Touch) -> bool:
+        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        known = self._lines if touch.space == "global" and self._lines is not None else self._shadows.get(touch.space)
+        return known is None or known.untouched(touch)
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge one instruction's accesses against the shadow, then enter them."""
+        if space == "global" and self._in_lines(kind, offsets, size, warps, lanes, pc):
+            return
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         past = self._causality.past
@@ -82,6 +93,17 @@ class Accesses:
                 past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
             past.done()
         self.stores = None
+
+    def _in_lines(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
+        """Judge and enter accesses of global memory by lines, as long as that can be done; tell whether it was."""
+        if self._lines is None or self.noncoherent or self._causality.past is not None:
+            return False
+        if not self._lines.enter(kind, offsets, size, warps, lanes, pc):
+            return False
+        if kind == "write":
+            self._messages.overwritten("global", offsets)
+        self.stores = None
+        return True
 
     def _judge_and_enter(self, shadow: Shadow, step: Step) -> None:
         kind = step.kind
@@ -180,6 +202,9 @@ class Accesses:
             parts = self._clocks, self._phases, granules, self._group
             readers = None if space == "global" else Readers(*parts, keeps=keeps)
             shadow = self._shadows[space] = Shadow(size, readers)
+            if space == "global" and self._lines is not None:
+                self._lines.move(shadow)
+                self._lines = None
         return shadow
 
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:

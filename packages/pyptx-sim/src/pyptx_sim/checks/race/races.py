@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.flags import Racer
-    from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Stores, Work
 
@@ -222,9 +221,8 @@ class RaceChecker(Observer):
         for touch in work.touches:
             if touch.space == "shared":
                 self._objects.issued(work, touch)
-            shadow = self._accesses.shadow(touch.space)
-            if shadow is not None and len(touch.offsets):
-                self._judge_touch(work, touch, shadow)
+            if len(touch.offsets) and not self._accesses.untouched(touch):
+                self._judge_touch(work, touch)
             proxy = work.proxy_of(touch)
             if proxy is not None and not proxy.one_way and len(touch.offsets):
                 self._copies.judge(work, touch, proxy)
@@ -234,13 +232,14 @@ class RaceChecker(Observer):
         self._layouts.issued(work)
         self._work.judge(work)
 
-    def _judge_touch(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+    def _judge_touch(self, work: Work, touch: Touch) -> None:
         """Judge a touch of work against accesses of warps."""
+        shadow = self._accesses.shadow(touch.space)
+        if shadow is None:
+            return
         proxy = work.proxy_of(touch)
         if proxy is not None and proxy.one_way:
             self._one_way.judge(work, touch, proxy, shadow, self._causality.first_warp)
-            return
-        if shadow.untouched(touch):
             return
         self._cross_ordering.judge(work, touch, shadow, self._causality.ordered, self._causality.first_warp)
         if work.together == 1:  # else all lanes issue it, together

@@ -207,6 +207,12 @@ class Overflow:
         inside = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
         return np.repeat(which, counts), self._entries[np.repeat(first, counts) + inside]
 
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return all granules of accesses, and their rows."""
+        self._sort()
+        counts = np.flatnonzero(self._known[self._at]) if len(self._at) else self._at
+        return self._at[counts], self._entries[counts]
+
     def drop(self, at: NDArray[np.int64]) -> None:
         """Forget accesses to the granules `at`."""
         if not self._count:
@@ -336,13 +342,16 @@ class Shadow:
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
-        fit = fitting(self.granule, offsets, size)
-        if fit != self.granule:
-            self._split(self.granule // fit)
-            self.granule = fit
+        self.narrow(fitting(self.granule, offsets, size))
         first = offsets >> self.granule.bit_length() - 1
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
+
+    def narrow(self, granule: int) -> None:
+        """Split all granules until they are no wider."""
+        if granule < self.granule:
+            self._split(self.granule // granule)
+            self.granule = granule
 
     def reads_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield the reads that are not in `readers`: of which of the granules `at`, and the entries."""

@@ -1,0 +1,95 @@
+"""Accesses of whole lines of global memory are judged together, and what is found is what each lane by itself shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+from pyptx_sim.checks.race.lines import Lines
+
+HEAD = """
+.version 8.3
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p_x, .param .u64 p_y)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<12>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd0, [p_x];
+    ld.param.u64 %rd1, [p_y];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %ctaid.x;
+    mad.lo.u32 %r2, %r1, 64, %r0;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.u64 %rd3, %rd0, %rd2;
+    add.u64 %rd4, %rd1, %rd2;
+    mul.wide.u32 %rd5, %r0, 4;
+    add.u64 %rd6, %rd0, %rd5;
+    add.u64 %rd7, %rd1, %rd5;
+"""
+# Each thread's own element of x and y is at %rd3 and %rd4; all blocks share those at %rd6 and %rd7.
+ACCESSES = (
+    "ld.global.u32 %r3, [%rd3];",
+    "st.global.u32 [%rd4], %r0;",
+    "ld.global.u32 %r3, [%rd4];",
+    "ld.global.u32 %r3, [%rd6];",
+    "st.global.u32 [%rd3], %r0;",
+    "st.global.u32 [%rd7], %r2;",
+    "ld.global.u32 %r3, [%rd4+4];",
+    "st.global.u32 [%rd4+128], %r0;",
+    "ld.global.nc.u32 %r3, [%rd3];",
+    "st.relaxed.gpu.global.u32 [%rd4], %r0;",
+    "red.global.add.u32 [%rd3], 1;",
+    "setp.eq.u32 %p0, %r0, 0;\n    @%p0 st.global.u32 [%rd3], %r2;",
+    "bar.sync 0;",
+    "bar.warp.sync -1;",
+)
+
+
+def program(rng: np.random.Generator) -> str:
+    """Return a module of a few accesses, most of them of whole lines."""
+    likely = np.array([8, 8, 4, 4, *[1] * (len(ACCESSES) - 6), 4, 2])
+    chosen = rng.choice(len(ACCESSES), rng.integers(2, 8), p=likely / likely.sum())
+    return HEAD + "\n".join(f"    {ACCESSES[each]}" for each in chosen) + "\n    ret;\n}\n"
+
+
+def found(text: str) -> list[tuple[object, ...]]:
+    x, y = (np.zeros(3 * 64 + 64, np.uint32) for _ in range(2))
+    result = run(text, grid=3, block=64, args=[x, y], checks="all")
+    return [(each.rule, each.message, each.count, each.severity) for each in result.findings]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_lines_show_what_lanes_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = program(np.random.default_rng(seed))
+    together = found(text)
+    monkeypatch.setattr(Lines, "enter", lambda *_args: False)
+    assert together == found(text)
+
+
+def test_some_of_these_programs_are_at_fault_and_some_are_not() -> None:
+    texts = [program(np.random.default_rng(seed)) for seed in range(150)]
+    races = [any("race" in str(rule) for rule, *_ in found(text)) for text in texts]
+    assert 20 < sum(races) < 130
+
+
+@pytest.mark.parametrize(("size", "register"), [(4, "%r3"), (8, "{%r3, %r4}"), (16, "{%r3, %r4, %r5, %r6}")])
+def test_a_lane_that_reads_what_its_neighbour_wrote_races_with_it_whatever_the_width(size: int, register: str) -> None:
+    vector = {4: "", 8: ".v2", 16: ".v4"}[size]
+    lines = f"""
+    mul.wide.u32 %rd2, %r0, {size};
+    add.u64 %rd3, %rd0, %rd2;
+    xor.b32 %r7, %r0, 1;
+    mul.wide.u32 %rd5, %r7, {size};
+    add.u64 %rd6, %rd0, %rd5;
+    mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r5, 0; mov.u32 %r6, 0;
+    st.global{vector}.u32 [%rd3], {register};
+    ld.global{vector}.u32 {register}, [%rd6];
+    ret;
+}}
+"""
+    x = np.zeros(64 * 4, np.uint32)
+    result = run(HEAD + lines, grid=1, block=64, args=[x, x.copy()], checks="all")
+    assert "lane-race" in {each.rule for each in result.findings}
