@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from .languages import LANGUAGES, REQUIREMENTS, ROOT, SOURCES, compile_source, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 TARGET = "sm_100a"
 NVCC = shutil.which("nvcc") or "nvcc"
@@ -36,7 +36,7 @@ class Instance:
     """A source of CUTLASS with what its macros stand for; `examples` are folders of its examples that it includes."""
 
     source: str
-    macros: dict[str, object]
+    macros: Mapping[str, object]
     examples: tuple[str, ...] = ()
 
     def compiled(self, cutlass: Path) -> str:

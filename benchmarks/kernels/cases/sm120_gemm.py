@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.kernels.case import Case, late, matmul_bytes, normal
 
@@ -52,7 +52,7 @@ class Scaled:
         import torch
 
         rows = (self.m, self.n)
-        options = {"generator": generator, "device": generator.device}
+        options: Any = {"generator": generator, "device": generator.device}
         if self.packed:
             factors = [torch.randint(256, (each, self.k // 2), **options).to(torch.uint8) for each in rows]
             scales = [torch.rand((each, self.k // 16), **options) + 0.5 for each in rows]
