@@ -83,6 +83,8 @@ KERNEL_SURVIVORS = (
          "blackwell/gemm_nvfp4_blackwell"),
     same("move a bound", "setp.le.u32 %p, %r, %r", "rows of one group go out one by one as well",
          "blackwell/grouped_gemm_blackwell", "hopper/grouped_gemm"),
+    same("move a bound", "setp.eq.u32 %p, %r, 2", "a tile of an even number of steps ends within the ring of two",
+         "hopper/grouped_gemm"),
     same("stay at home", "mapa", ALONE, "hopper/grouped_gemm"),
     same("drop a cluster barrier", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
     same("relax a cluster arrival", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
