@@ -124,6 +124,20 @@ def test_a_multicast_copy_goes_to_every_block_in_its_mask(schedule: dict[str, An
 
 
 @each_schedule
+def test_a_multicast_copy_may_name_its_place_in_any_block(schedule: dict[str, Any]) -> None:
+    """It goes to the same place of each block in its mask (manual: "cp.async.bulk")."""
+    send = """
+    setp.eq.and.u32 %p2, %r10, 1, %p0;
+    mov.u16 %h1, 15;
+    mapa.shared::cluster.u32 %r14, %r2, 3;
+    mapa.shared::cluster.u32 %r15, %r3, 3;
+    @%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+        [%r14], [%rd2], 512, [%r15], %h1;
+    """
+    assert (cluster(send, 0, **schedule) == np.arange(128)).all()
+
+
+@each_schedule
 def test_a_copy_goes_to_another_block(schedule: dict[str, Any]) -> None:
     send = """
     add.u32 %r12, %r10, 1;

@@ -93,7 +93,7 @@ def compile_try(operands: Operands) -> Action:
 def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None:
     """Issue the request of one thread; its response goes to one block, or `everywhere` in the cluster."""
     warps, lanes = thread.threads
-    aims = thread.peers(int(warps[0]), -1) if everywhere else (0,)
+    aims = thread.peers(target, -1) if everywhere else (0,)
     targets = tuple(np.array([target + aim]) for aim in aims)
     barriers = tuple(np.array([barrier + aim]) for aim in aims)
     tries = Tries(

@@ -31,7 +31,8 @@ class Pairing:
             message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
             hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
             self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
-        if blocks == 1 or all(turn.peers(warp, 1 << (int(self._wave.rank[warp]) ^ 1)) for warp in turn.warps.tolist()):
+        ranks = self._wave.rank[turn.warps].tolist()
+        if blocks == 1 or all(turn.peers(0, 1 << (rank ^ 1)) for rank in ranks):
             return True
         message = "an instruction for a pair of blocks, and the cluster lacks the other one"
         turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")

@@ -197,10 +197,11 @@ class Wave:
         """The shared memory of all blocks."""
         return cast("SharedMemory", self.memories["shared"])
 
-    def peers(self, warp: int, mask: int) -> tuple[int, ...]:
-        """Return how far from a place in a warp's block's shared memory the same one lies in each block of a mask."""
-        size, own, stride = self.machine.launch.cluster_size, int(self.rank[warp]), self.shared.stride
-        return tuple((rank - own) * stride for rank in range(size) if mask >> rank & 1)
+    def peers(self, place: int, mask: int) -> tuple[int, ...]:
+        """Return how far from a place in a block's shared memory the same one lies in each block of a mask."""
+        size, stride = self.machine.launch.cluster_size, self.shared.stride
+        named = place // stride % size
+        return tuple((rank - named) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
         """Let splits wait until somebody resumes them."""

@@ -142,7 +142,7 @@ class _Contiguous:
         steps = np.arange(extent.left, extent.size - extent.right, unit, dtype=np.int64) // unit
         into, out_of = self._spaces[:2]
         arena = turn.memory(into).arena
-        shifts = aims(turn, mask)
+        shifts = aims(turn, places[0], mask)
         if self._ends:  # what is ignored may become anything
             arena.forget(places[0], extent.left)
             arena.forget(places[0] + extent.size - extent.right, extent.right)

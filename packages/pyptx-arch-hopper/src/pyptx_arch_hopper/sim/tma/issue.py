@@ -31,9 +31,9 @@ def mask_of(operands: Operands) -> Reader | None:
     return None
 
 
-def aims(turn: Turn, mask: int | None) -> tuple[int, ...]:
-    """Return how far from the place named each of the places lies that a thread's copy goes to."""
-    return (0,) if mask is None else turn.peers(int(turn.warps[0]), mask)
+def aims(turn: Turn, place: int, mask: int | None) -> tuple[int, ...]:
+    """Return how far from the place named, in whichever block, each of those lies that a thread's copy goes to."""
+    return (0,) if mask is None else turn.peers(place, mask)
 
 
 def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:

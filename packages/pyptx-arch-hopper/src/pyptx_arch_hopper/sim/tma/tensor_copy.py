@@ -179,7 +179,7 @@ class _Boxes:
             kind = Narrowing if narrows else Transfer
             transfer = kind(source=box, targets=(tensor,), fill=fill, fills=False, known=known, update=update)
             return prepare(turn, transfer, described.bytes, map_at=thread.map_at)
-        shifts = aims(turn, thread.mask)
+        shifts = aims(turn, thread.shared, thread.mask)
         transfer = Transfer(
             source=tensor,
             targets=tuple(replace(box, index=box.index + shift // unit) if shift else box for shift in shifts),

@@ -126,12 +126,12 @@ class Accesses(ActiveLanes):
             if found is not None:
                 yield found
 
-    def peers(self, warp: int, mask: int) -> tuple[int, ...]:
-        """Return how far from a place in its block's shared memory the same one lies in each block that a mask names.
+    def peers(self, place: int, mask: int) -> tuple[int, ...]:
+        """Return how far from a place in a block's shared memory the same one lies in each block that a mask names.
 
-        Bit i of the mask is the block of rank i in the cluster of the warp.
+        Bit i of the mask is the block of rank i in the cluster of that block.
         """
-        return self.wave.peers(warp, mask)
+        return self.wave.peers(place, mask)
 
     def global_offset(self, address: Addressed) -> Addressed:
         """Return the offset in the arena of global memory that a generic address, or each of several, stands for."""
