@@ -52,6 +52,7 @@ LAST = "the last arrivals are nobody's business"
 OUTSIDE = "where one factor is outside of its matrix the other one is zero, or nothing is stored"
 TRUE = "registers that a load fills are ordered by who uses them, wait or not"
 ALONE = "a cluster is one block, which meets itself"
+FEWER_ROWS = "no group of this case ends so many rows into a tile"
 ONLY = "the end of the kernel waits for the rest"
 FOUND = "all lanes have the largest number"
 NEIGHBOURS = "both threads of a block have its scale"
@@ -85,6 +86,11 @@ KERNEL_SURVIVORS = (
          "blackwell/grouped_gemm_blackwell", "hopper/grouped_gemm"),
     same("move a bound", "setp.eq.u32 %p, %r, 2", "a tile of an even number of steps ends within the ring of two",
          "hopper/grouped_gemm"),
+    same("move a bound", "setp.eq.u32 %p, %r, 2", "the ring is never at its end when one of these tiles is",
+         "hopper/grouped_gemm"),
+    same("drop a store", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
+    same("access one word off", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
+    same("store far off", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
     same("stay at home", "mapa", ALONE, "hopper/grouped_gemm"),
     same("drop a cluster barrier", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
     same("relax a cluster arrival", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
