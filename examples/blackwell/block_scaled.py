@@ -18,6 +18,8 @@ for one accumulator of 256 columns. The products of the next tile wait until the
 their stages fill meanwhile.
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

@@ -18,6 +18,8 @@ polynomial's error reaches its bound with alternating signs (Chebyshev).
 p(0) is 1 exactly, and 2^-127 · 1 has bits of 0: what is clamped to -127, as -inf is, becomes 0 and nothing else.
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

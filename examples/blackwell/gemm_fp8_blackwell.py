@@ -13,6 +13,8 @@ f32, `scale_b` N or 1. K is a multiple of 16 and N one of 8, so that rows are mu
     python examples/blackwell/gemm_fp8_blackwell.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

@@ -13,6 +13,8 @@ All else is that kernel's.
     python examples/blackwell/gemm_multicast_blackwell.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

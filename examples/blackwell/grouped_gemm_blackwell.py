@@ -16,6 +16,8 @@ are whole multiples of 16 bytes, which TMA asks for.
     python examples/blackwell/grouped_gemm_blackwell.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

@@ -12,6 +12,8 @@ test costs one instruction: v * 0 + v is v, unless v is infinite, or NaN.
 one. What is infinite or NaN does not count there.
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

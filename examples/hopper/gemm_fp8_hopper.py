@@ -13,6 +13,8 @@ scales are arrays of one f32. K is a multiple of 16 and N one of 8, so that rows
     python examples/hopper/gemm_fp8_hopper.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

@@ -19,6 +19,8 @@ multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for
     python examples/hopper/gemm_highperf_hopper.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools

@@ -16,6 +16,8 @@ N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which 
     python examples/hopper/grouped_gemm.py
 """
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import functools
