@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import ml_dtypes
 import numpy as np
@@ -169,6 +169,14 @@ class Warp:
                     low, high = sums[block][first : first + 2]
                     pair = ptx.cvt(PACKED[self.dtype], f32, reg.scalar(b32), high, low, rounding="rn")
                     ptx.st(b32, ptx.addr(target, at), pair, space="shared")
+
+
+@overload
+def split(value: Reg, size: int) -> tuple[Reg, Reg]: ...
+
+
+@overload
+def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]: ...
 
 
 def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]:

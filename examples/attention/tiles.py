@@ -12,7 +12,7 @@ from pyptx import Tile, ptx, reg, smem
 from pyptx.types import bf16, u32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from examples.attention.problem import Place
 
@@ -86,7 +86,7 @@ def store(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, plac
     ptx.cp.async_.bulk.commit_group()
 
 
-def round_pairs(packed: RegArray, values: RegArray | Sequence[Reg]) -> None:
+def round_pairs(packed: Iterable[Reg], values: RegArray | Sequence[Reg]) -> None:
     """Round sums to bf16, two to a register: so they are the first factor of a product, in the same layout."""
     for i, pair in enumerate(packed):
         ptx.inst.cvt.rn.bf16x2.f32(pair, values[2 * i + 1], values[2 * i])

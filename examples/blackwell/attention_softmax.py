@@ -1,7 +1,5 @@
 """The softmax warpgroups of attention on Blackwell: scores in tensor memory become probabilities, in the same place."""
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math

@@ -18,8 +18,6 @@ for one accumulator of 256 columns. The products of the next tile wait until the
 their stages fill meanwhile.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -29,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from pyptx import ptx, smem
-from pyptx.types import PtxType, b32, f32
+from pyptx.types import PtxType, b32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where an example is run by itself
 
@@ -102,12 +100,12 @@ class ScaledGemm(Gemm):
         byte = self.first_scale(step) % scales.WORD
         return ptx.tcgen05.InstructionDescriptor(
             self.kind,
-            d=f32,
-            a=self.element,
-            b=self.element,
+            d="f32",
+            a=self.element.name,
+            b=self.element.name,
             m=BM,
             n=self.block_n,
-            scale=self.scale_type,
+            scale=self.scale_type.name,
             scale_a_id=byte,
             scale_b_id=byte,
         )
@@ -119,6 +117,8 @@ class ScaledGemm(Gemm):
 
 class ScaledBlock(Block):
     """One block of a pair that multiplies scaled blocks."""
+
+    plan: ScaledGemm
 
     def __init__(
         self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, given: tuple[TensorSpec, TensorSpec]

@@ -18,8 +18,6 @@ polynomial's error reaches its bound with alternating signs (Chebyshev).
 p(0) is 1 exactly, and 2^-127 · 1 has bits of 0: what is clamped to -127, as -inf is, becomes 0 and nothing else.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -28,7 +26,7 @@ from pyptx import ptx, reg
 from pyptx.types import b32, f32, f32x2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyptx.reg import Reg
 
@@ -49,7 +47,7 @@ def pair(low: Reg | float, high: Reg | float) -> Reg:
     return both
 
 
-def split(both: Reg, halves: Sequence[Reg]) -> None:
+def split(both: Reg, halves: Iterable[Reg]) -> None:
     """Take two f32 apart, by one `mov.b64`."""
     ptx.inst.mov.b64(list(halves), both)
 

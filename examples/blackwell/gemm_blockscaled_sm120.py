@@ -18,8 +18,6 @@ of 128 in `gemm_mxfp8` and of 256 in `gemm_nvfp4`, so that the scales of a stage
     python examples/blackwell/gemm_blockscaled_sm120.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import sys

@@ -13,8 +13,6 @@ f32, `scale_b` N or 1. K is a multiple of 16 and N one of 8, so that rows are mu
     python examples/blackwell/gemm_fp8_blackwell.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -67,7 +65,8 @@ class Fp8Block(Block):
     ) -> None:
         """Take also the scales; raise ValueError for numbers of them that are neither 1 nor those of the rows."""
         super().__init__(plan, a, b, c)
-        for name, scale, rows in zip("ab", scales, c.shape, strict=True):
+        M, N = c.shape
+        for name, scale, rows in zip("ab", scales, (M, N), strict=True):
             if scale.shape[0] not in {1, rows}:
                 raise ValueError(f"scale_{name} has {scale.shape[0]} elements: 1, or {rows}")
         self.scales = scales

@@ -13,8 +13,6 @@ All else is that kernel's.
     python examples/blackwell/gemm_multicast_blackwell.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -74,6 +72,8 @@ class SharingGemm(Gemm):
 
 class SharingBlock(Block):
     """One block of a cluster of two pairs."""
+
+    plan: SharingGemm
 
     def __init__(self, plan: SharingGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
         """Find out also which pair this is, and what this block fetches of B, for whom, and to where."""

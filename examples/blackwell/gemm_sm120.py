@@ -8,8 +8,6 @@ A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the o
     python examples/blackwell/gemm_sm120.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import sys

@@ -16,8 +16,6 @@ are whole multiples of 16 bytes, which TMA asks for.
     python examples/blackwell/grouped_gemm_blackwell.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -34,7 +32,7 @@ from pyptx.types import b32, bf16, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Gemm
+from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Corner, Gemm
 from examples.blackwell.sums import VECTOR
 from examples.tile_order import place
 
@@ -125,7 +123,7 @@ class GroupedBlock(Block):
     def write(self, pairs: RegArray, buffer: int, at: Rows) -> None:
         """Write 64 columns of 32 rows: by TMA if the group has all of them, and row by row if not."""
         with ptx.if_(at.row + ROWS <= at.end):
-            super().write(pairs, buffer, at)
+            super().write(pairs, buffer, Corner(at.row, at.column))
         with ptx.else_():
             (py,), N = ptx.global_ptrs(self.c), self.c.shape[1]
             row = at.row + ptx.special.laneid()

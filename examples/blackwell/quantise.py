@@ -12,8 +12,6 @@ test costs one instruction: v * 0 + v is v, unless v is infinite, or NaN.
 one. What is infinite or NaN does not count there.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -62,10 +60,10 @@ class Group:
         number = index - row * groups
         return cls(row, number, (row < M) & (number < K // GROUP))
 
-    def load(self, x: TensorSpec) -> list[Reg]:
-        """Load it as f32; zeros where the matrix has none."""
+    def load(self, dtype: PtxType, x: TensorSpec) -> list[Reg]:
+        """Load it as f32 from a matrix of this type; zeros where the matrix has none."""
         (px,) = ptx.global_ptrs(x)
-        return load(x.dtype, px + (self.row * x.shape[1] + self.number * GROUP) * x.dtype.bytes, self.inside)
+        return load(dtype, px + (self.row * x.shape[1] + self.number * GROUP) * dtype.bytes, self.inside)
 
 
 def threads(M: int, K: int, block: int) -> int:

@@ -75,7 +75,7 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
     def mxfp8(x, data, scale) -> None:
         mine = Group.mine(x.shape, BLOCK)
         pdata, pscale = ptx.global_ptrs(data, scale)
-        values = mine.load(x)
+        values = mine.load(dtype, x)
         size, other = magnitude(values), reg.scalar(f32)
         ptx.shfl.sync.bfly(other, size, 1)  # a neighbour has the other half of the block
         ptx.inst.max.NaN.f32(size, size, other)

@@ -104,7 +104,7 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
     def nvfp4(x, size, data, scale, whole) -> None:
         mine = Group.mine(x.shape, BLOCK)
         pdata, pscale, pwhole = ptx.global_ptrs(data, scale, whole)
-        values, of_matrix = mine.load(x), matrix_scale(size)
+        values, of_matrix = mine.load(dtype, x), matrix_scale(size)
         code, factor = scale_of(magnitude(values), of_matrix)
         words = rounded(values, factor)
         ptx.st(b32, ptx.addr(pdata + (mine.row * data.shape[1] + mine.number * (GROUP // 2))), words, pred=mine.inside)

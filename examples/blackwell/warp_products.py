@@ -17,8 +17,6 @@ At the end, C leaves by TMA, too: a stage of A is as large as 128 rows of 64 col
 through, the first two become the tile of C. TMA leaves out what lies beyond the edges.
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import sys

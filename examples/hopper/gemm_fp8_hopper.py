@@ -13,8 +13,6 @@ scales are arrays of one f32. K is a multiple of 16 and N one of 8, so that rows
     python examples/hopper/gemm_fp8_hopper.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -99,9 +97,9 @@ def scaling(scale_a, scale_b) -> Reg:
 
 
 @functools.cache
-def build_gemm(**sizes: int):
+def build_gemm(*, overlaps: bool = False, **sizes: int):
     """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
-    return Fp8Gemm(**sizes).kernel()
+    return Fp8Gemm(overlaps=overlaps, **sizes).kernel()
 
 
 gemm = build_gemm()

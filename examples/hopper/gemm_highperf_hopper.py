@@ -19,8 +19,6 @@ multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for
     python examples/hopper/gemm_highperf_hopper.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -245,9 +243,9 @@ class Reader:
 
 
 @functools.cache
-def build_gemm(*, b_major: str = "MN", **sizes: int):
+def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
     """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
-    return Gemm(b_major=b_major, **sizes).kernel()
+    return Gemm(b_major=b_major, overlaps=overlaps, **sizes).kernel()
 
 
 gemm = build_gemm()

@@ -16,8 +16,6 @@ N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which 
     python examples/hopper/grouped_gemm.py
 """
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import functools
@@ -188,9 +186,9 @@ def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lan
 
 
 @functools.cache
-def build_grouped_gemm(**sizes: int):
+def build_grouped_gemm(*, overlaps: bool = False, **sizes: int):
     """Return the kernel that cuts the products up in another way: `build_grouped_gemm(block_n=64, stages=6)`."""
-    return GroupedGemm(**sizes).kernel()
+    return GroupedGemm(overlaps=overlaps, **sizes).kernel()
 
 
 grouped_gemm = build_grouped_gemm()

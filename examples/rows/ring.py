@@ -10,8 +10,6 @@ from pyptx import ptx, reg, smem
 from pyptx.types import b32, u32
 
 if TYPE_CHECKING:
-    from examples.rows.row import Row
-
     from pyptx import TensorSpec
 
 STAGES = 2
@@ -20,8 +18,8 @@ STAGES = 2
 class Ring:
     """The rows of some matrices in shared memory, side by side in each stage, and the thread that fetches them."""
 
-    def __init__(self, row: Row, count: int, stride: int, *matrices: TensorSpec) -> None:
-        """Fetch the block's first rows: of `count`, every `stride`-th is its own."""
+    def __init__(self, row, count: int, stride: int, *matrices: TensorSpec) -> None:
+        """Fetch the first rows of the block of `row`: of `count`, every `stride`-th is its own."""
         self.row, self.count, self.stride = row, count, stride
         self.size = row.plan.slice * BYTES
         self.stage_bytes = len(matrices) * self.size

@@ -1,7 +1,5 @@
 """A row of a matrix while a kernel is traced: where this thread's part lies, and what is combined over all of it."""
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
