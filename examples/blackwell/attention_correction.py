@@ -44,6 +44,7 @@ class Correction:
             self.phase ^= 1
             for tile in range(TILES):
                 factor = self.hear(tile, self.memory.factors, self.memory.told, self.phase)
+                ptx.tcgen05.fence_after_thread_sync()
                 with ptx.if_(self.any(factor != 1.0)):
                     self.scale(tile, factor)
                 ptx.tcgen05.fence_before_thread_sync()
@@ -52,7 +53,6 @@ class Correction:
     def hear(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
         """Return a number that the softmax tells of the thread's row."""
         ptx.mbarrier.wait(barriers[tile], phase)
-        ptx.tcgen05.fence_after_thread_sync()
         return ptx.ld(f32, reg.scalar(f32), numbers.address(tile, self.thread), space="shared")
 
     @staticmethod

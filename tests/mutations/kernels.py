@@ -43,7 +43,7 @@ class Shown:
 
     `case` is called with the module, too; `keywords` go with the arrays. What is wanted is wanted of outputs and, in
     front of them, of the last arrays, if the kernel writes to them. Each may be `tolerance` away, relative to the
-    largest magnitude.
+    largest magnitude. Of a kernel that takes seconds to run, at `most` so many mutants by each operator are tried.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Shown:
     case: Callable[[Any], Case]
     tolerance: float = 1e-2
     keywords: dict[str, Any] = field(default_factory=dict)
+    most: int | None = None
 
     @cached_property
     def file(self) -> Any:
@@ -86,6 +87,16 @@ class Shown:
 
 
 def tried(subject: Shown) -> Iterator[Mutant]:
+    """Yield the mutants of a kernel, one of those that are alike; at most so many by each operator as it says."""
+    by_operator: dict[str, list[Mutant]] = {}
+    for mutant in unlike(subject):
+        by_operator.setdefault(mutant.operator.name, []).append(mutant)
+    for found in by_operator.values():
+        count = len(found) if subject.most is None else min(len(found), subject.most)
+        yield from (found[(2 * place + 1) * len(found) // (2 * count)] for place in range(count))
+
+
+def unlike(subject: Shown) -> Iterator[Mutant]:
     """Yield the mutants of a kernel, one of those that are alike."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
@@ -133,10 +144,15 @@ def _sum(file: Any) -> Case:
     return [x, np.zeros(1, np.float32)], [np.array([file.reference(x)])]
 
 
-def _attention(queries: int, keys: int, head_dim: int, heads: tuple[int, int] = (2, 1)) -> Callable[[Any], Case]:
+def _attention(
+    queries: int, keys: int, head_dim: int, heads: tuple[int, int] = (2, 1), spread: float = 1
+) -> Callable[[Any], Case]:
+    """Return the case of attention; scores have the standard deviation `spread`."""
+
     def case(file: Any) -> Case:
         shapes = (queries, heads[0]), (keys, heads[1]), (keys, heads[1])
         q, k, v = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
+        q = (q * spread).astype(q.dtype)
         return [q, k, v], list(file.reference(q, k, v))
 
     return case
@@ -272,6 +288,8 @@ KERNELS = {
         Shown("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
         Shown("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
               product(264, 392, 200)),
+        Shown("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
+              _attention(136, 264, 64, (1, 1), spread=8), tolerance=2e-2, most=1),
         Shown("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
         Shown("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
         Shown("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
