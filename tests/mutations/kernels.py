@@ -290,6 +290,8 @@ KERNELS = {
               product(264, 392, 200)),
         Shown("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
               _attention(136, 264, 64, (1, 1), spread=8), tolerance=2e-2, most=1),
+        Shown("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
+              _gradients(136, 264, 128), tolerance=2e-2, most=1),
         Shown("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
         Shown("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
         Shown("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
