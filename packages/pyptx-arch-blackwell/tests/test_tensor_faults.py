@@ -196,3 +196,68 @@ def test_two_copies_to_the_same_cells_at_once_race() -> None:
 def test_what_is_no_product_is_not_waited_for() -> None:
     findings = found("@%p0 " + multiply(), FREE, product=0x02040490)
     assert [each.rule for each in findings] == ["tensor-product"]
+
+
+ARRIVE = "mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, [ready];"
+OWN = "shl.b32 %r12, %r1, 16;\nand.b32 %r12, %r12, 0x00200000;\nadd.u32 %r12, %r12, %r20;"
+LOAD, LOADED = "@%p2 tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r13}, [%r12];", "@%p2 tcgen05.wait::ld.sync.aligned;"
+
+
+def relaxed(barrier: str) -> str:
+    return wait(barrier).replace(".parity", ".parity.relaxed.cluster")
+
+
+def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
+    """Return what is found of work of thread 0, or its warp, and work of thread 32 behind it, by rule."""
+    acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
+    return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
+
+
+@schedules
+def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences(schedule: dict[str, Any]) -> None:
+    """Non-pipelined instructions of different threads: each of the three in front, and the two behind, is needed."""
+    load, first, second = (LOAD, LOADED), ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER)
+    work = multiply(), COMMIT
+    assert handed((*load, *first), (*second, *work), **schedule) == set()
+    assert "early-reuse" in handed((LOAD, *first), (*second, *work, LOADED), **schedule)
+    assert handed((*load, first[1]), (*second, *work), **schedule) == {"early-reuse"}
+    assert handed((*load, *first[::-1]), (*second, *work), **schedule) == {"early-reuse"}
+    assert handed((*load, *first), (second[0], *work), **schedule) == {"early-reuse"}
+    assert handed((*load, *first), (*second[::-1], *work), **schedule) == {"early-reuse"}
+    assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()  # acquires; the fence is a note
+    releasing = ARRIVE.replace(".relaxed", ".release")
+    assert handed((*load, "@%p0 " + releasing), (*second, *work), **schedule) == set()
+
+
+@schedules
+def test_a_commit_and_a_relaxed_wait_order_what_is_behind_a_fence(schedule: dict[str, Any]) -> None:
+    first = "@%p0 " + multiply(), "@%p0 " + COMMIT.replace("done", "ready")
+    second = relaxed("ready"), AFTER, multiply(), COMMIT
+    assert handed(first, second, **schedule) == set()
+    again = ("@%p0 " + multiply(), "@%p0 " + COMMIT, relaxed("done"), AFTER, OWN, LOAD, LOADED, "bar.sync 0;", FREE)
+    assert {each.rule for each in found(*again, **schedule) if each.severity != "note"} == set()
+    without = [each for each in again if each != AFTER]
+    found_without = {each.rule for each in found(*without, **schedule) if each.severity != "note"}
+    assert found_without == {"read-before-wait", "tensor-freed"}
+
+
+@schedules
+def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(schedule: dict[str, Any]) -> None:
+    """Pipelined instructions of different threads: nothing is waited for, and both fences stand."""
+    first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
+    work = "@%p0 " + multiply()
+    alone = {"unfinished-tensor-work"}  # that thread 0 does not commit itself
+    assert handed((work, *first), second, **schedule) == alone
+    assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
+    assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}
+
+
+@schedules
+def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
+    """Shared memory between the same fences: the value is not ordered, for they are not of memory."""
+    send, receive = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;", "ld.shared.u32 %r13, [columns];"
+    first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
+    assert handed((send, *first), second, **schedule) == {"shared-race"}
+    released = "@%p0 fence.acq_rel.cta;", "@%p0 " + ARRIVE
+    acquired = relaxed("ready"), "fence.acq_rel.cta;", receive, multiply(), COMMIT
+    assert handed((send, *released), acquired, **schedule) == set()

@@ -268,16 +268,22 @@ class Observer:
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:
         """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed; `in_order`: one that is `.sc`."""
 
-    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
+    def signal(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
+    ) -> None:
         """See lanes arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
 
         A negative `place` is no mbarrier, but a named barrier of a block, or whatever else lanes leave what they know
-        at. `scope` is "cta" or "cluster", None for a relaxed arrival, which releases nothing but what
-        `fence.mbarrier_init` covers.
+        at. `scope` is "cta" or "cluster". A relaxed arrival `releases` nothing but what fences in front of it do.
         """
 
-    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
-        """See lanes find that phase complete: what was released to it is visible to them, if the scopes reach."""
+    def acquire(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
+    ) -> None:
+        """See lanes find that phase complete: what was released to it is visible to them, if the scopes reach.
+
+        To one that waits relaxed, and `acquires` nothing, it is so behind the next fence.
+        """
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """See an mbarrier initialised."""
@@ -290,6 +296,9 @@ class Observer:
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """See `fence.mbarrier_init` executed."""
+
+    def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
+        """See a fence of lanes that orders work of some kinds, and no memory, before or after they synchronise."""
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """See a fence between the generic proxy and another one executed."""

@@ -1,12 +1,15 @@
 """`tcgen05.fence`, between a thread's work in tensor memory and its synchronisation with others.
 
-The memory of a run is ordered as if they stood everywhere; a checked run notes where they are missing.
+The memory of a run is ordered as if they stood everywhere; a checked run notes where they are missing, and finds races
+where the synchronisation itself orders nothing (`.relaxed`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyptx_arch_blackwell.sim.moves import LOADS, STORES
+from pyptx_arch_blackwell.sim.pipeline import PIPELINES
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
 from pyptx_sim.extension import Step
 
@@ -17,11 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS"]
 
+_WORK: Final = (*PIPELINES, LOADS, STORES)
+
 
 def _fence(order: str) -> Callable[[Operands], Action]:
     def fence(turn: Turn) -> None:
         if turn.observed:
             turn.part(ThreadOrder).fence(order, *turn.threads)
+            turn.order_work(_WORK, before=order == "before")
 
     return lambda operands: operands.action(fence)
 

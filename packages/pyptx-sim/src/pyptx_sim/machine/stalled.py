@@ -55,4 +55,5 @@ class Stalled:
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])
             place = wave.place(owner, key)
-            wave.machine.observers.acquire(place, phase, *splits.lanes(self._ids), pc, scope="cluster")
+            lanes = splits.lanes(self._ids)
+            wave.machine.observers.acquire(place, phase, *lanes, pc, scope="cluster", acquires=True)

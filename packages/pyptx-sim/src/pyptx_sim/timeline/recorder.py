@@ -142,16 +142,20 @@ class Recorder(Observer):
         self._causes.pop((place, phase - 2), None)  # a wait cannot tell it from this one any more
         return self._causes.setdefault((place, phase), _Causes())
 
-    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
+    def signal(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
+    ) -> None:
         """Hear that warps arrive."""
-        del masks, pc, scope
+        del masks, pc, scope, releases
         point = self._here(int(warps[-1]))
         if point is not None:
             self._causes_of(place, phase).arrival = point
 
-    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
+    def acquire(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
+    ) -> None:
         """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
-        del masks, scope
+        del masks, scope, acquires
         if self._strips is None or place < 0:
             return
         name = f"{self._strips.wave.mbarriers.name(place)}, phase {phase} complete"

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
+from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.shadow import TIME
 from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
@@ -80,6 +83,7 @@ class AsyncClocks:
         self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
         self._latest: dict[int, Seen] = {}  # by warp
+        self._issued: Columns | None = None
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
@@ -107,6 +111,20 @@ class AsyncClocks:
         first = self._clocks.columns(count, agents=True)
         self._now = np.concatenate([self._now, np.zeros(first + count - len(self._now), np.int32)])
         return first
+
+    def columns_of(self, kinds: Iterable[GroupKind]) -> NDArray[np.int64]:
+        """Return the columns of the work of some kinds."""
+        firsts = [
+            self._of_warps[kind, reads] for kind in kinds for reads in (False, True) if (kind, reads) in self._of_warps
+        ]
+        columns: NDArray[np.int64] = (np.array(firsts, np.int64)[:, None] + np.arange(self._warps)).reshape(-1)
+        return columns
+
+    def issued_columns(self) -> Columns:
+        """Return the columns that say of whom one knows what work they had issued, and not what they had written."""
+        if self._issued is None:
+            self._issued = Columns(self._clocks)
+        return self._issued
 
     def barriers(self) -> dict[int, int]:
         """Return the places of the mbarriers that any work has told, by their columns."""
@@ -187,6 +205,8 @@ class AsyncClocks:
             issues = np.array([self._issues[column][clock - 1] for column, clock in named])
             own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], bits_of(work.lanes[owners[rest]])
             held = self._clocks.orders(rows[rest], others, issues[:, 1], issues[:, 0])
+            if self._issued is not None:
+                held |= self._issued.hold(self._clocks.known, rows[rest], others, issues[:, 1], issues[:, 0])
             within = self._clocks.orders_within(rows[rest], others, mine, issues[:, 1], issues[:, 0])
             ordered[rest] = np.where(own, within, held)
         return ordered

@@ -4,25 +4,34 @@ An arrival releases, and a wait acquires, to the scope that each names: the bloc
 two scopes does not hold the other thread, a wait still knows that accesses before the arrival are over (manual:
 "mbarrier.test_wait / mbarrier.try_wait", what comes behind a wait is not visible to what came before the arrivals), and
 that asynchronous work is done which the arriving thread had waited for; but not that it sees what was written.
+What `.relaxed` arrivals leave, and `.relaxed` waits take, is for `relaxed` to say.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.checks.race.clocks import Columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
     from pyptx_sim.observer import Masks, Offsets
 
 # Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.
-_Side = Literal["near", "far", "apart"]
-_SIDES: Final[tuple[_Side, ...]] = ("near", "far", "apart")
+# Of what is no mbarrier, those that have released to their block alone are by the number of the block.
+_NEAR: Final = -1
+_FAR: Final = -2
+_APART: Final = -3
+_TOLD: Final = -4  # whoever waits takes all of it in, whoever has arrived
+
+Sides: TypeAlias = "Mapping[int, Known]"
+"""What has been left at a phase, by who has left it."""
 
 
 class Phases:
@@ -33,7 +42,7 @@ class Phases:
         self._clocks = clocks
         self._warps_per_cta = warps_per_cta
         self._stride = max(stride, 1)
-        self._left: dict[tuple[int, int], dict[_Side, Known]] = {}
+        self._left: dict[tuple[int, int], dict[int, Known]] = {}
         self._over: Columns | None = None
 
     def next_wave(self) -> None:
@@ -45,7 +54,7 @@ class Phases:
         """The columns of what one knows to be over, whether or not one sees what it wrote; None if nobody asks."""
         return self._over
 
-    def at(self, place: int, phase: int, side: _Side = "near") -> Known:
+    def at(self, place: int, phase: int, side: int = _NEAR) -> Known:
         """Return what has been left at a phase, to be added to."""
         if (place, phase) not in self._left:  # who sees a phase complete sees all earlier ones so
             before = self._left.get((place, phase - 1), {})
@@ -63,17 +72,27 @@ class Phases:
         """Leave what lanes know and have done at a phase."""
         near = self._near(place, warps)
         if near.all():
-            told = self._clocks.told(warps, masks)  # may make columns
-            left = self.at(place, phase)
-            np.maximum(left, told, out=left)
+            self._add(place, phase, _NEAR, self._clocks.told(warps, masks))
             return
-        other: _Side = "far" if scope == "cluster" else "apart"
-        sides: tuple[tuple[_Side, NDArray[np.bool_]], ...] = (("near", near), (other, ~near))
-        for side, there in sides:
+        for side, there in ((_NEAR, near), (_FAR if scope == "cluster" else _APART, ~near)):
             if there.any():
-                told = self._clocks.told(warps[there], masks[there])
-                left = self.at(place, phase, side)
-                np.maximum(left, told, out=left)
+                self._add(place, phase, side, self._clocks.told(warps[there], masks[there]))
+
+    def _add(self, place: int, phase: int, side: int, told: Known) -> None:
+        left = self.at(place, phase, side)  # telling may have made columns
+        np.maximum(left[: len(told)], told, out=left[: len(told)])
+
+    def leave(self, place: int, phase: int, warp: int, told: Known, *, reaches: bool) -> None:
+        """Leave at a phase what a warp tells, to the cluster, or, if not so far `reaches`, to its block."""
+        near = bool(self._near(place, np.array([warp]))[0])
+        side = _FAR if reaches else _APART
+        if near:
+            side = _NEAR if reaches or place >= 0 else warp // self._warps_per_cta
+        self._add(place, phase, side, told)
+
+    def tell(self, place: int, phase: int, told: Known) -> None:
+        """Leave at a phase what all who wait there take in."""
+        self._add(place, phase, _TOLD, told)
 
     def signal_some(self, place: int, phase: int, warps: Offsets, masks: Masks, columns: Columns) -> None:
         """Leave at a phase only what the lanes know in some columns."""
@@ -89,15 +108,23 @@ class Phases:
 
     def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
         """Let lanes know what was left at a phase, as far as the scopes of both sides reach."""
-        sides = self._left.get((place, phase), {})
-        for side in _SIDES:
-            told = sides.get(side)
-            if told is None:
-                continue
-            if side == "near" or (side == "far" and scope == "cluster"):
+        self.learn(self.left(place, phase), warps, masks, reaches=scope == "cluster")
+
+    def left(self, place: int, phase: int) -> Sides:
+        """Return what has been left at a phase; of one that is complete, that stays as it is."""
+        return self._left.get((place, phase), {})
+
+    def learn(self, sides: Sides, warps: Offsets, masks: Masks, *, reaches: bool) -> None:
+        """Let lanes know what was left, from the whole cluster, or, if not so far `reaches`, from their block."""
+        for side, told in sorted(sides.items(), reverse=True):
+            if side in {_NEAR, _TOLD} or (side == _FAR and reaches):
                 self._clocks.learn(warps, masks, told)
-            else:
-                self._clocks.learn(warps, masks, self._ended(told))
+                continue
+            own = warps // self._warps_per_cta == side
+            if own.any():
+                self._clocks.learn(warps[own], masks[own], told)
+            if not own.all():
+                self._clocks.learn(warps[~own], masks[~own], self._ended(told))
 
     def _ended(self, told: Known) -> Known:
         """Return what one knows of others whose writes one may not see: that it is over."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import LANES
+from pyptx_sim.checks.race.snapshots import Snapshots, known_alike
 from pyptx_sim.machine.lanes import by_warp
 
 if TYPE_CHECKING:
@@ -54,24 +55,6 @@ class Left:
     message: Message
 
 
-class _Snapshots:
-    """What the lanes of a warp knew at their last fences of one scope: rows of clocks, and each lane's own time."""
-
-    __slots__ = ("at", "rows")
-
-    def __init__(self) -> None:
-        self.at: NDArray[np.int32] = np.zeros(LANES, np.int32)
-        self.rows: list[Known | None] = [None] * LANES
-
-    def known(self, mask: NDArray[np.bool_], columns: int) -> Known:
-        """Return what lanes knew, all together."""
-        known = np.zeros(columns, np.int32)
-        rows = (self.rows[lane] for lane in np.flatnonzero(mask).tolist())
-        for row in {id(row): row for row in rows if row is not None}.values():
-            np.maximum(known[: len(row)], row, out=known[: len(row)])
-        return known
-
-
 class Messages:
     """What the warps of a wave, of which `cta` make a block and `cluster` a cluster, have left in memory."""
 
@@ -80,7 +63,7 @@ class Messages:
         self._clocks = clocks
         self._cta = cta
         self._blocks = (1, max(cluster // cta, 1))  # in the group of each scope but the widest
-        self._fenced: dict[int, dict[int, _Snapshots]] = {}  # by scope and warp
+        self._fenced: dict[int, dict[int, Snapshots]] = {}  # by scope and warp
         self._released: dict[tuple[int, int, Space, int], dict[int, Known]] = {}  # by thread and location, then scope
         self._left: dict[Space, dict[int, Left]] = {}
         # By warp and lane, what is not learnt, by location: of a crowd of them, by -1.
@@ -144,33 +127,13 @@ class Messages:
             if in_order:
                 self._learn(warp, mask, level, self._in_order)
         fenced = self._fenced.setdefault(level, {})
-        for warp, mask, known in self._known(warps, masks):
-            snapshots = fenced.setdefault(warp, _Snapshots())
-            snapshots.at[mask] = self._clocks.now[warp]
-            for lane in np.flatnonzero(mask).tolist():
-                snapshots.rows[lane] = known
+        for warp, mask, known in known_alike(self._clocks, warps, masks):
+            fenced.setdefault(warp, Snapshots()).take(mask, known, int(self._clocks.now[warp]))
         if in_order:
             for warp, mask in zip(warps.tolist(), masks, strict=True):
-                kept = _snapshot(self._clocks, fenced[warp], warp, mask)
+                kept = fenced[warp].told(self._clocks, warp, mask)
                 self._in_order = _joined(self._in_order, {(level, warp // self._cta): kept})
         self._clocks.now[warps] += 1
-
-    def _known(self, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Known]]:
-        """Yield what lanes of each warp know that know the same."""
-        positions, lanes = np.nonzero(masks)
-        rows = self._clocks.rows(warps[positions], lanes)
-        known = self._clocks.known[warps]
-        for position, (warp, mask) in enumerate(zip(warps.tolist(), masks, strict=True)):
-            mine = rows[positions == position] if len(warps) > 1 else rows
-            if not len(mine):
-                continue
-            if (mine == warp).all():
-                yield warp, mask, known[position]
-                continue
-            for row in np.unique(mine).tolist():
-                here = np.zeros(LANES, np.bool_)
-                here[np.flatnonzero(mask)[mine == row]] = True
-                yield warp, here, self._clocks.known[row].copy()
 
     # --- accesses -------------------------------------------------------------------------------
 
@@ -316,10 +279,15 @@ class Messages:
         for lane in np.flatnonzero(mask).tolist() if self._released else ():
             for wide, known in self._released.get((warp, lane, *place), {}).items():
                 message = _joined(message, {(wide, block): known})
+        for wide, known in self.fenced(warp, mask):
+            message = _joined(message, {(wide, block): known})
+        return message
+
+    def fenced(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[tuple[int, Known]]:
+        """Yield what lanes knew and had done at their last fences, by how wide the scopes of these are."""
         for wide, fenced in self._fenced.items():
             if warp in fenced and fenced[warp].at[mask].any():
-                message = _joined(message, {(wide, block): _snapshot(clocks, fenced[warp], warp, mask)})
-        return message
+                yield wide, fenced[warp].told(self._clocks, warp, mask)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -347,19 +315,6 @@ def _one(lane: int) -> NDArray[np.bool_]:
     mask = np.zeros(LANES, np.bool_)
     mask[lane] = True
     return mask
-
-
-def _snapshot(clocks: WarpClocks, snapshots: _Snapshots, warp: int, mask: NDArray[np.bool_]) -> Known:
-    """Return what lanes knew and had done at their fences."""
-    at, lanes = snapshots.at[mask], np.flatnonzero(mask)
-    whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
-    columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
-    released = snapshots.known(mask, clocks.known.shape[1])
-    if columns:
-        released[columns] = np.maximum(released[columns], at)
-    else:
-        released[warp] = at[0]
-    return released
 
 
 def _joined(one: Message, other: Message) -> Message:

@@ -21,6 +21,7 @@ from pyptx_sim.checks.asynchrony.layouts import Layouts
 from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
+from pyptx_sim.checks.asynchrony.relaxed import Relaxed
 from pyptx_sim.checks.asynchrony.rivals import judge_rivals
 from pyptx_sim.checks.asynchrony.starts import Starts
 from pyptx_sim.checks.race.accesses import Accesses
@@ -58,6 +59,7 @@ class RaceChecker(Observer):
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
+        self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
         self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
         self._cross_ordering = CrossOrdering(view, self._clocks, self._phases, self._work, self._reports.work)
@@ -91,6 +93,7 @@ class RaceChecker(Observer):
             self._messages,
             self._flags,
             self._phases,
+            self._relaxed,
             self._work,
             self._copies,
             self._cross_ordering,
@@ -127,6 +130,7 @@ class RaceChecker(Observer):
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
         """Let the lanes learn what they have read, and tell of what they know from here on."""
         self._flags.fence(warps, masks, scope)
+        self._relaxed.fence(warps, masks, scope)
         self._messages.fence(warps, masks, scope, in_order=in_order)
 
     def strong(
@@ -145,21 +149,29 @@ class RaceChecker(Observer):
         with past.swapped(space):
             self._messages.exchange(order, space, offsets, size, warps, lanes)
 
-    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
+    def signal(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
+    ) -> None:
         """Leave what the lanes know at a phase of an mbarrier."""
         if place >= 0:
             self._cross_ordering.arrived(place, warps, masks, pc)
             self._starts.arrived(place, warps, pc)
         self._starts.leave((place, phase), warps)
-        if scope is None:
-            self._phases.signal_some(place, phase, warps, masks, self._cross_ordering.init_columns())
-        else:
+        if releases:
             self._phases.signal(place, phase, warps, masks, scope)
+        else:
+            self._phases.signal_some(place, phase, warps, masks, self._cross_ordering.init_columns())
+            self._relaxed.arrive(place, phase, warps, masks, scope)
 
-    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
+    def acquire(
+        self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
+    ) -> None:
         """Take what was left there."""
         self._work.agents.acquired(place, phase, warps, pc)
-        self._phases.acquire(place, phase, warps, masks, scope)
+        if acquires:
+            self._phases.acquire(place, phase, warps, masks, scope)
+        else:
+            self._relaxed.wait(place, phase, warps, masks, scope)
         self._starts.take((place, phase), warps)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
@@ -179,6 +191,10 @@ class RaceChecker(Observer):
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let relaxed arrivals tell of initialised mbarriers."""
         self._cross_ordering.init_fence(warps, masks)
+
+    def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
+        """Let relaxed arrivals tell of work, or let lanes know of work by relaxed waits."""
+        (self._relaxed.before if before else self._relaxed.after)(kinds, warps, masks)
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Let a proxy see what the lanes know."""

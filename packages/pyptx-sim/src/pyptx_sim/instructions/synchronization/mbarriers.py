@@ -11,7 +11,7 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.barriers.mbarrier_object import BYTES, pending_of, phase_of
-from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Released, Wait
+from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Arriving, Wait
 from pyptx_sim.machine.lanes import WARP, by_warp, distinct
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.program.answers import answer_is_read
@@ -90,8 +90,8 @@ def compile_arrive(operands: Operands) -> Action:
                 if expects:
                     wave.mbarriers.expect(offset, int(amounts[index].sum()), wave.pc)
                 counts = (ones if expects else amounts)[index].tolist()
-                releasing = Released(threads.warps[index], threads.columns[index], scope) if releases else None
-                before = wave.mbarriers.arrive(offset, counts, wave.pc, releasing, drops=drops, stays=stays)
+                arriving = Arriving(threads.warps[index], threads.columns[index], scope, releases)
+                before = wave.mbarriers.arrive(offset, counts, wave.pc, arriving, drops=drops, stays=stays)
                 states[threads.positions[index], threads.columns[index]] = before
         if write is not None:
             write(wave, lanes, states)
@@ -234,8 +234,9 @@ class _Waiting:
                 same = index if len(values) == 1 else index[asked == value]
                 phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
                 answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
-                if answers[same[0]] and self._acquires:
-                    wave.mbarriers.acquire(offset, threads.warps[same], threads.columns[same], wave.pc, self._scope)
+                if answers[same[0]]:
+                    seen = threads.warps[same], threads.columns[same], wave.pc, self._scope
+                    wave.mbarriers.acquire(offset, *seen, acquires=self._acquires)
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:

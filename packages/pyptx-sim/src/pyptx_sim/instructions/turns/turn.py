@@ -114,6 +114,11 @@ class Turn(Accesses):
         if self.observed:
             self.wave.machine.observers.init_fence(*self._lanes.by_warp())
 
+    def order_work(self, kinds: tuple[GroupKind, ...], *, before: bool) -> None:
+        """Execute a fence that orders work of some kinds, and no memory, before or after the lanes synchronise."""
+        if self.observed:
+            self.wave.machine.observers.work_fence(kinds, *self._lanes.by_warp(), before=before)
+
     def release_to(self, proxy: Proxy) -> None:
         """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
         if self.observed:
@@ -135,17 +140,19 @@ class Turn(Accesses):
         """Leave what the lanes know and have done for whoever acquires `key` later, in the same phase and wave.
 
         Each `owner`, a memory or a class of an extension, has keys of its own. `relaxed`: the lanes arrive, and release
-        nothing but the initialisation of mbarriers that they have fenced.
+        nothing but what they have fenced before.
         """
         if self.observed:
-            place, scope = self.wave.place(owner, key), None if relaxed else "cluster"
-            self.wave.machine.observers.signal(place, phase, *self._lanes.by_warp(), self.pc, scope=scope)
+            lanes = self._lanes.by_warp()
+            place, observers = self.wave.place(owner, key), self.wave.machine.observers
+            observers.signal(place, phase, *lanes, self.pc, scope="cluster", releases=not relaxed)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
         """Let the lanes know what was left at an owner's `key`: all that its releases tell of happened before."""
         if self.observed:
             place = self.wave.place(owner, key)
-            self.wave.machine.observers.acquire(place, phase, *self._lanes.by_warp(), self.pc, scope="cluster")
+            lanes = self._lanes.by_warp()
+            self.wave.machine.observers.acquire(place, phase, *lanes, self.pc, scope="cluster", acquires=True)
 
     def stall(self, on: Stall, which: Masks | None = None) -> None:
         """Let the lanes of `warps`, or of some of these, wait until somebody resumes them (`Wave.stalled`).

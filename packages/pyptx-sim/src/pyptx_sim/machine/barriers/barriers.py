@@ -76,7 +76,8 @@ class Barriers:
         if observers.active:
             for key in np.unique(keys).tolist():
                 arrived = self._wave.splits.lanes(ids[keys == key])
-                observers.signal(-_NAMED - key, int(self._rounds[key]), *arrived, self._wave.pc, scope="cta")
+                place, phase, pc = -_NAMED - key, int(self._rounds[key]), self._wave.pc
+                observers.signal(place, phase, *arrived, pc, scope="cta", releases=True)
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
@@ -191,7 +192,7 @@ class Barriers:
             return
         for key in self._came.keys() & set(keys.tolist()):
             waiting = splits.lanes(ids[keys == key])
-            observers.acquire(-_NAMED - key, int(self._rounds[key]), *waiting, pc, scope="cta")
+            observers.acquire(-_NAMED - key, int(self._rounds[key]), *waiting, pc, scope="cta", acquires=True)
         observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:

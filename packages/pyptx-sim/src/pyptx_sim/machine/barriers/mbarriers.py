@@ -29,12 +29,13 @@ GIVES_UP = -3
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
-    """The threads of arrivals that release what they did, lane `lanes[i]` of `warps[i]`, to "cta" or "cluster"."""
+class Arriving:
+    """The threads of arrivals, lane `lanes[i]` of `warps[i]`, and whether these release to "cta" or "cluster"."""
 
     warps: IntArray
     lanes: IntArray
     scope: str
+    releases: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class Mbarriers:
         offset: int,
         counts: list[int],
         pc: int,
-        released: Released | None = None,
+        arriving: Arriving | None = None,
         *,
         drops: bool = False,
         stays: bool = False,
@@ -155,8 +156,8 @@ class Mbarriers:
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
-        `released` names the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
-        from the next phase on. `stays`: the phase must not complete. `item_id` names the work whose arrivals they are.
+        `arriving` names the threads, if any do. `drops`: expect so many fewer from the next phase on. `stays`: the
+        phase must not complete. `item_id` names the work whose arrivals they are.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -179,19 +180,19 @@ class Mbarriers:
             if known.complete:
                 if stays:
                     self._must_not_complete(offset, pc)
-                told = self._tell(offset, known.phase, released, (told, number + 1), pc)
+                told = self._tell(offset, known.phase, arriving, (told, number + 1), pc)
                 self._next_phase(offset, known, pc)
-        self._tell(offset, known.phase, released, (told, len(counts)), pc)
+        self._tell(offset, known.phase, arriving, (told, len(counts)), pc)
         self._wave.version += 1
         return states
 
-    def _tell(self, offset: int, phase: int, released: Released | None, some: tuple[int, int], pc: int) -> int:
+    def _tell(self, offset: int, phase: int, arriving: Arriving | None, some: tuple[int, int], pc: int) -> int:
         """Tell the observers that some of the threads arrive in a phase; return the first one that comes behind."""
         first, behind = some
         observers = self._wave.machine.observers
-        if released is not None and observers.active and first < behind:
-            warps, masks = by_warp(released.warps[first:behind], released.lanes[first:behind])
-            observers.signal(offset, phase, warps, masks, pc, scope=released.scope)
+        if arriving is not None and observers.active and first < behind:
+            warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
+            observers.signal(offset, phase, warps, masks, pc, scope=arriving.scope, releases=arriving.releases)
         return behind
 
     def expect(self, offset: int, count: int, pc: int) -> None:
@@ -310,14 +311,14 @@ class Mbarriers:
         self._asked.add(question)
         return first
 
-    def acquire(self, offset: int, warps: IntArray, lanes: IntArray, pc: int, scope: str) -> None:
+    def acquire(self, offset: int, warps: IntArray, lanes: IntArray, pc: int, scope: str, *, acquires: bool) -> None:
         """Tell the observers that threads, given by warp and lane, have seen the last phase of an object complete."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             fresh = (offset, pc) if known.phase == 0 else None
             self.fresh.update(dict.fromkeys(warps.tolist(), fresh))
             if observers.active:
-                observers.acquire(offset, known.phase - 1, *by_warp(warps, lanes), pc, scope=scope)
+                observers.acquire(offset, known.phase - 1, *by_warp(warps, lanes), pc, scope=scope, acquires=acquires)
 
     def phase(self, offset: int) -> int:
         """Return the current phase of an object; 0 for none."""

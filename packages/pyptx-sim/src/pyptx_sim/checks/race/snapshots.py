@@ -1,0 +1,73 @@
+"""What lanes knew at an earlier time, and had done by then: at their last fence, of one kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.checks.race.lane_masks import LANES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.observer import Masks, Offsets
+
+__all__ = ["Snapshots", "known_alike"]
+
+
+class Snapshots:
+    """What the lanes of a warp knew at their last fences of one kind: rows of clocks, and each lane's own time."""
+
+    __slots__ = ("at", "rows")
+
+    def __init__(self) -> None:
+        self.at: NDArray[np.int32] = np.zeros(LANES, np.int32)
+        self.rows: list[Known | None] = [None] * LANES
+
+    def take(self, mask: NDArray[np.bool_], known: Known, now: int) -> None:
+        """Keep what lanes know at the time `now` of their warp, all of them the same."""
+        self.at[mask] = now
+        for lane in np.flatnonzero(mask).tolist():
+            self.rows[lane] = known
+
+    def known(self, mask: NDArray[np.bool_], columns: int) -> Known:
+        """Return what lanes knew, all together."""
+        known = np.zeros(columns, np.int32)
+        rows = (self.rows[lane] for lane in np.flatnonzero(mask).tolist())
+        for row in {id(row): row for row in rows if row is not None}.values():
+            np.maximum(known[: len(row)], row, out=known[: len(row)])
+        return known
+
+    def told(self, clocks: WarpClocks, warp: int, mask: NDArray[np.bool_]) -> Known:
+        """Return what lanes of a warp, whose clocks are among these, knew and had done."""
+        at, lanes = self.at[mask], np.flatnonzero(mask)
+        whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
+        columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
+        told = self.known(mask, clocks.known.shape[1])
+        if columns:
+            told[columns] = np.maximum(told[columns], at)
+        else:
+            told[warp] = at[0]
+        return told
+
+
+def known_alike(clocks: WarpClocks, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Known]]:
+    """Yield what lanes of each warp know that know the same."""
+    positions, lanes = np.nonzero(masks)
+    rows = clocks.rows(warps[positions], lanes)
+    known = clocks.known[warps]
+    for position, (warp, mask) in enumerate(zip(warps.tolist(), masks, strict=True)):
+        mine = rows[positions == position] if len(warps) > 1 else rows
+        if not len(mine):
+            continue
+        if (mine == warp).all():
+            yield warp, mask, known[position]
+            continue
+        for row in np.unique(mine).tolist():
+            here = np.zeros(LANES, np.bool_)
+            here[np.flatnonzero(mask)[mine == row]] = True
+            yield warp, here, clocks.known[row].copy()
