@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_write
 from pyptx_sim.checks.race import shadow
-from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, WARP, Overflow, Table
+from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, TIME, WARP, Overflow, Table
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def test_a_split_granule_keeps_its_row_until_somebody_touches_it(
         assert {at: everywhere[at].tolist() for at in np.flatnonzero(everywhere[:, WARP] != NOBODY).tolist()} == known
         at, entries = table.entries()
         assert dict(zip(at.tolist(), entries.tolist(), strict=True)) == known
-        assert not any(table.misses(np.array([granule])) for granule in known)
+        assert not any(table.misses(granule, granule) for granule in known)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -80,3 +81,26 @@ def test_sparse_tables_are_zeros_that_can_be_written(shape: int | tuple[int, ...
     assert not table.any()
     table.reshape(-1)[-1] = 7
     assert table.sum() == 7
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_summary_of_writes_says_what_all_of_a_wide_granule_was_written_by_or_that_several_were(seed: int) -> None:
+    rng, parts = np.random.default_rng(seed), 4
+    summary, known = Summary(GRANULES, by_last_write), np.zeros((GRANULES * parts, COLUMNS), np.int32)
+    for _ in range(30):
+        entries = rows(rng, 3)
+        first, owners = np.sort(rng.choice(GRANULES * parts // 2, 3, replace=False)) * 2, np.arange(3)
+        widths = rng.choice([1, parts, 2 * parts, 3 * parts], 3)
+        at = np.concatenate([np.arange(start, start + width) for start, width in zip(first, widths, strict=True)])
+        owners = owners.repeat(widths)[at < len(known)]
+        at = at[at < len(known)]
+        known[at] = entries[owners]
+        summary.enter(at, parts, owners, entries)
+    table = summary.table()
+    assert table is not None
+    said, parts_of = table.get(np.arange(GRANULES)), known.reshape(GRANULES, parts, COLUMNS)
+    alike = (parts_of == parts_of[:, :1]).all(axis=(1, 2))
+    sure = said[:, TIME] != SEVERAL
+    assert (said[sure] == parts_of[sure, 0]).all()
+    assert alike[sure].all()
+    assert 0 < np.count_nonzero(sure & (said[:, WARP] != NOBODY)) < GRANULES

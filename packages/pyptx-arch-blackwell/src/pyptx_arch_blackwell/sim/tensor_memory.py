@@ -7,6 +7,7 @@ side, lane behind lane.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -157,7 +158,7 @@ def _parts(
 
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
     """Return that matrices are read or written, in pieces as wide as all of them are made of."""
-    numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, rectangles))
+    numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
     bounds = [bound * WORD for _, _, (_, _, columns) in parts for bound in (columns.start, columns.stop)]
     size = min(math.gcd(_WIDEST_PIECE, *bounds), _WIDEST_PIECE)
     offsets, owners = [], []
@@ -166,6 +167,20 @@ def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
         offsets.append((which[:, None] * _BYTES + inside).reshape(-1))
         owners.append(numbers[some].repeat(len(inside)))
     return Touch(SPACE.name, writes, np.concatenate(offsets), size, np.concatenate(owners), proxy=TENSOR)
+
+
+@lru_cache(maxsize=256)
+def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
+    """Return rectangles of which those are one that stand side by side."""
+    joined: list[Rectangle] = []
+    for each in rectangles:
+        last = joined[-1] if joined else each
+        behind = last.block, last.lane, last.rows, last.column + last.columns
+        if behind == (each.block, each.lane, each.rows, each.column):
+            joined[-1] = replace(last, columns=last.columns + each.columns)
+        else:
+            joined.append(each)
+    return joined
 
 
 @lru_cache(maxsize=1024)

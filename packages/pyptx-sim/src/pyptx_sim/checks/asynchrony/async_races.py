@@ -114,25 +114,33 @@ class AsyncRaces:
             self._compare(layer, entries, "early-reuse", f"{message} still reads", does)
 
     def _compare(self, layer: Layer, entries: Entries, rule: str, message: str, does: str) -> None:
-        granules = entries.granules(layer.granule)
-        if layer.table.misses(granules.at, granules.reach) or not layer.may_hold(entries):
+        if layer.table.misses(*entries.reach(layer.granule)):
             return
+        summary = layer.at_a_glance(entries)
+        if summary is not None and not self._accused(entries, *summary).any():
+            return
+        granules = entries.granules(layer.granule)
         bad = np.flatnonzero(late(layer.table, entries, granules))
         if not len(bad):
             return
         last = layer.table.get(granules.at[bad])
         owners = entries.owners[granules.pieces[bad]]
-        stays = last[:, ATOMIC] == 0 if entries.atomic else np.ones(len(bad), np.bool_)
-        if entries.work is not None:
-            stays[stays] = ~self.agents.issued_before(
-                entries.work, owners[stays], entries.rows[owners[stays]], last[stays]
-            )
+        stays = self._accused(entries, last, owners)
         if stays.any():
             first = int(stays.argmax())
             offset = max(
                 int(granules.at[bad[first]]) * layer.granule, int(entries.offsets[granules.pieces[bad[first]]])
             )
             self._tell(entries, offset, int(entries.warps[owners[first]]), last[first], rule, message, does)
+
+    def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets) -> NDArray[np.bool_]:
+        """Tell for each of `last`, which an owner does not know to be over, whether that is wrong."""
+        stays = last[:, ATOMIC] == 0 if entries.atomic else np.ones(len(last), np.bool_)
+        if entries.work is not None:
+            stays[stays] = ~self.agents.issued_before(
+                entries.work, owners[stays], entries.rows[owners[stays]], last[stays]
+            )
+        return stays
 
     def _tell(
         self, entries: Entries, offset: int, warp: int, last: NDArray[np.int32], rule: str, message: str, does: str

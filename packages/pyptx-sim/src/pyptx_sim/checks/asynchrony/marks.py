@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import NOBODY, TIME, WARP, Table, fitting, reach_of
+from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_read, by_last_write
+from pyptx_sim.checks.race.shadow import TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,17 +26,14 @@ WIDEST: Final = 1024
 ATOMIC: Final = 1  # the column of an agent's row that has no lanes
 # Reads of so many agents of a block are kept for each granule.
 READERS: Final = 16
-_ALWAYS: Final = np.iinfo(np.int32).max  # a time that nobody knows
 _COARSER: Final = 8  # granules of which a piece has more are looked up in a summary first
-_UNASKED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Granules:
-    """Granules that accesses touch, all in `reach`: number i belongs to their piece `pieces[i]`."""
+    """Granules that accesses touch: number i belongs to their piece `pieces[i]`."""
 
     at: NDArray[np.int64]
-    reach: Reach
     pieces: NDArray[np.int64]
 
 
@@ -59,6 +57,14 @@ class Entries:
     atomic: bool
     work: Work | None = None
     _known: dict[int, Granules] = field(default_factory=dict)
+    _reach: Reach | None = None
+
+    def reach(self, granule: int) -> Reach:
+        """Return between which granules of a width they lie."""
+        if self._reach is None:
+            low, high = reach_of(self.offsets)
+            self._reach = low, high + self.size - 1
+        return self._reach[0] // granule, self._reach[1] // granule
 
     def granules(self, granule: int) -> Granules:
         """Return the granules of a width that they touch: of one operation, each once in a row."""
@@ -70,7 +76,7 @@ class Entries:
                 new = np.ones(len(at), np.bool_)
                 new[1:] = (at[1:] != at[:-1]) | (owners[1:] != owners[:-1])
                 at, pieces = at[new], pieces[new]
-            found = self._known[granule] = Granules(at, reach_of(at), pieces)
+            found = self._known[granule] = Granules(at, pieces)
         return found
 
     def rows_of(self, granules: Granules) -> NDArray[np.int64]:
@@ -96,10 +102,12 @@ def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.i
 class Layer:
     """The last accesses of one kind: rows of the agent (from 1), 1 for an atomic update, the agent's clock, the pc."""
 
-    def __init__(self, size: int, granule: int = WIDEST) -> None:
+    def __init__(self, size: int, granule: int, *, writes: bool = False) -> None:
         """Begin with memory of so many bytes that nothing has touched."""
         self.granule = granule
         self.table = Table(-(-size // granule))
+        self._writes = writes
+        self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
     def narrow(self, granule: int) -> None:
         """Split all granules until they are no wider."""
@@ -110,56 +118,24 @@ class Layer:
     def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
         """Enter accesses to the granules `at`, each by an operation, which has a row."""
         self.table.fill(at, rows, owners)
+        self._summary.enter(at, WIDEST // self.granule, owners, rows)
 
-    def may_hold(self, entries: Entries) -> bool:  # noqa: ARG002 - who knows more looks at them
-        """Tell at a glance whether anything here may concern entries."""
-        return True
+    def at_a_glance(self, entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
+        """Return what the summary says of entries: rows of what they do not know to be over, and whose entries.
 
-
-class ReadLayer(Layer):
-    """Reads, and their summary: of each of the widest granules the last one of any part, where all are one agent's.
-
-    The summary is made when somebody asks, and no more once many reads have been entered that nobody has asked for.
-    """
-
-    def __init__(self, size: int, granule: int) -> None:
-        """Begin with memory of so many bytes that nothing has touched."""
-        super().__init__(size, granule)
-        self._summary: Table | None = Table(-(-size // WIDEST))
-        # What is not in the summary yet: granules, how many of them make a wide one, and their rows.
-        self._fresh: list[tuple[NDArray[np.int64], int, Offsets, NDArray[np.int32]]] = []
-
-    def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
-        """Enter accesses to the granules `at`, each by an operation, which has a row."""
-        super().enter(at, owners, rows)
-        if self._summary is not None:
-            self._fresh.append((at, WIDEST // self.granule, owners, rows))
-            if len(self._fresh) > _UNASKED:
-                self._summary = None
-                self._fresh.clear()
-
-    def may_hold(self, entries: Entries) -> bool:
-        """Tell at a glance whether anything here may concern entries."""
-        if entries.size < _COARSER * self.granule or self._summary is None or entries.atomic:
-            return True
-        for at, parts, owners, rows in self._fresh:
-            _sum_up(self._summary, at // parts, rows[owners])
-        self._fresh.clear()
-        return bool(late(self._summary, entries, entries.granules(WIDEST)).any())
-
-
-def _sum_up(summary: Table, at: NDArray[np.int64], rows: NDArray[np.int32]) -> None:
-    """Enter rows in a summary; where agents meet, one has to look closer from now on."""
-    last = np.ones(len(at), np.bool_)
-    last[:-1] = (at[1:] != at[:-1]) | (rows[1:, WARP] != rows[:-1, WARP])
-    at, rows = at[last], rows[last]
-    before = summary.get(at)
-    summary.put(at, rows)
-    met = (before[:, WARP] != NOBODY) & (before[:, WARP] != rows[:, WARP]) | (before[:, TIME] == _ALWAYS)
-    met |= summary.get(at)[:, WARP] != rows[:, WARP]
-    if met.any():
-        rows[met, TIME] = _ALWAYS
-        summary.put(at[met], rows[met])
+        None: it says nothing, for it is not kept, or a row in it stands for several operations.
+        """
+        if entries.size < _COARSER * self.granule or entries.atomic:
+            return None
+        summary = self._summary.table()
+        if summary is None:
+            return None
+        wide = entries.granules(WIDEST)
+        found = np.flatnonzero(late(summary, entries, wide))
+        rows = summary.get(wide.at[found])
+        if len(found) and (not self._writes or (rows[:, TIME] == SEVERAL).any()):
+            return None
+        return rows, entries.owners[wide.pieces[found]]
 
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
@@ -181,8 +157,8 @@ class Marks:
     def __init__(self, size: int) -> None:
         """Begin with memory of so many bytes that nothing has touched."""
         self._size = size
-        self.write = Layer(size)
-        self.reads: list[ReadLayer] = []
+        self.write = Layer(size, WIDEST, writes=True)
+        self.reads: list[Layer] = []
         self._granule = WIDEST  # of all that is read
         self._readers: dict[int, int] = {}  # by block, how many agents have read
         self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # by block and agent, from 1
@@ -201,7 +177,7 @@ class Marks:
                 self._numbers[block, agent] = (count - 1) % READERS + 1
         numbers = (self._numbers[blocks, agents] if fresh else numbers) - 1
         more = int(numbers.max()) + 1 - len(self.reads)
-        self.reads += [ReadLayer(self._size, self._granule) for _ in range(more)]
+        self.reads += [Layer(self._size, self._granule) for _ in range(more)]
         return numbers
 
     def enter(self, touch: Touch, rows: NDArray[np.int32], blocks: NDArray[np.int64]) -> None:

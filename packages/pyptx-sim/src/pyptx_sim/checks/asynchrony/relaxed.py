@@ -5,8 +5,8 @@ what the thread knew there, and a fence behind the wait acquires it, each to its
 Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases initialised mbarriers alone.
 
 Fences of asynchronous work order the work of some kinds, and no memory: what was issued or waited for before one in
-front of the arrival comes before what is issued behind one that stands behind the wait (manual: "Specialized
-Inter-thread Synchronization for tcgen05 instructions"). A wait that acquires needs none for what it takes in.
+front of the arrival comes before what is issued behind one that stands behind the wait. A wait that acquires needs none
+for what it takes in.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ base causality order. What the sections of the manual say, and who does it:
 - "Observation Order": `Observations` knows who comes behind a strong write that it read; updates pass messages on.
 - "Fence-SC Order": in `Messages`, a fence that is `.sc` learns what earlier ones knew, and leaves what it knows.
 - "Release and Acquire Patterns", "Memory synchronization": `Messages` that fences and releases leave at locations.
-- Barriers, mbarriers and clusters: `WarpClocks.meet`; `Phases`, at which arrivals leave and waits learn; `Relaxed`, what
-  fences beside them leave and learn.
+- Barriers, mbarriers and clusters: `WarpClocks.meet`; `Phases`, at which arrivals leave and waits learn; `Relaxed`,
+  what fences beside them leave and learn.
 - "Causality Order": `Causality` puts these together; columns that say what a proxy was shown, in `checks.asynchrony`.
 - "Conflict and Data-races": `Accesses` holds each access against the last ones of its bytes; `Retired` is what is known
   of waves that are gone.

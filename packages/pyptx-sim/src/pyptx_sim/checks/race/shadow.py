@@ -84,11 +84,8 @@ class Table:
             self._made = zeros(self._granules, np.complex128)
         return self._made
 
-    def misses(self, at: NDArray[np.int64], reach: Reach | None = None) -> bool:
-        """Tell at a glance that nobody has touched any of the granules `at`, in that reach; False says nothing."""
-        if self._high < 0:
-            return True
-        low, high = reach or reach_of(at)
+    def misses(self, low: int, high: int) -> bool:
+        """Tell at a glance that nobody has touched any of the granules from `low` to `high`; False says nothing."""
         return high < self._low or low > self._high
 
     def fill(
@@ -124,7 +121,7 @@ class Table:
 
     def touched(self, at: NDArray[np.int64], reach: Reach | None = None) -> NDArray[np.int32] | None:
         """Return the rows of the granules `at`, in that reach, or None if nobody has touched any of them."""
-        if self.misses(at, reach):
+        if self._high < 0 or self.misses(*(reach or reach_of(at))):
             return None
         rows = self.get(at)
         return rows if rows[:, WARP].any() else None
