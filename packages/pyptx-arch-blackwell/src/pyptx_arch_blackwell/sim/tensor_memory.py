@@ -38,6 +38,7 @@ __all__ = [
 
 COLUMNS: Final = 512
 WORD: Final = 4
+_WHOLE: Final = 0xFFFFFFFF
 _WIDEST_PIECE: Final = 1024  # bytes of a lane that accesses are told of by, at most
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
@@ -98,12 +99,15 @@ class TensorMemory:
         return self._taken(self.words, blocks, addresses, rectangles)
 
     def unknown(
-        self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], bits: int = 0xFFFFFFFF
+        self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], bits: int = _WHOLE
     ) -> Words | None:
         """Return which of `bits` of such words are undefined; None if none are, or in a run without checks."""
         if self._defined is None:
             return None
-        unknown: Words = ~self._taken(self._defined, blocks, addresses, rectangles) & np.uint32(bits)
+        defined = self._defined
+        if all((defined[at] == _WHOLE).all() for _, _, at in _parts(blocks, addresses, rectangles)):
+            return None
+        unknown: Words = ~self._taken(defined, blocks, addresses, rectangles) & np.uint32(bits)
         return unknown if unknown.any() else None
 
     def write(
@@ -124,7 +128,7 @@ class TensorMemory:
                 new = np.where(stays, self.words[at], new)
             self.words[at] = new
             if self._defined is not None:
-                self._defined[at] = 0xFFFFFFFF
+                self._defined[at] = _WHOLE
 
     @staticmethod
     def _taken(words: Words, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
@@ -144,7 +148,7 @@ class TensorMemory:
 
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
-) -> Iterator[tuple[Rectangle, slice, tuple[IntArray, slice, slice]]]:
+) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
     """Yield the rectangles, of which matrices each is, and where it lies: all at once of matrices at one address."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
@@ -153,7 +157,15 @@ def _parts(
             some = slice(None) if alike else slice(i, i + 1)
             lane, column = int(lanes[i]) + rectangle.lane, int(columns[i]) + rectangle.column
             inside = slice(lane, lane + rectangle.rows), slice(column, column + rectangle.columns)
-            yield rectangle, some, (blocks[some] + rectangle.block, *inside)
+            yield rectangle, some, (_evenly(blocks[some] + rectangle.block), *inside)
+
+
+def _evenly(blocks: IntArray) -> IntArray | slice:
+    """Return blocks as a slice if they stand apart evenly: what is taken by it is not copied."""
+    first, step = int(blocks[0]), int(blocks[-1] - blocks[0]) // max(len(blocks) - 1, 1) or 1
+    if step < 1 or (np.diff(blocks) != step).any():
+        return blocks
+    return slice(first, int(blocks[-1]) + 1, step)
 
 
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
@@ -162,7 +174,8 @@ def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
     bounds = [bound * WORD for _, _, (_, _, columns) in parts for bound in (columns.start, columns.stop)]
     size = min(math.gcd(_WIDEST_PIECE, *bounds), _WIDEST_PIECE)
     offsets, owners = [], []
-    for _, some, (which, lanes, columns) in parts:
+    for rectangle, some, (_, lanes, columns) in parts:
+        which = blocks[some] + rectangle.block
         inside = _pieces(lanes.start, lanes.stop, columns.start, columns.stop, size)
         offsets.append((which[:, None] * _BYTES + inside).reshape(-1))
         owners.append(numbers[some].repeat(len(inside)))
