@@ -18,6 +18,7 @@ from .shapes import BARRIERS, long_shapes, messages, mixed_scopes, random_shapes
 pytestmark = pytest.mark.scaled
 
 SEEDS = range(1, 201)
+RARE = range(201, 1001)  # one outcome of a program may need more of them: it comes once in a hundred draws
 # Outcomes of a program of which none may be missing. Of one with more some may: 200 draws are too few for 100 of them,
 # and one that needs six changes of warps at the right places comes once in some hundred seeds.
 ALL = 12
@@ -38,12 +39,13 @@ RANDOM = _short(itertools.chain(random_shapes(600, seed=1)))
 @pytest.mark.parametrize("text", [*at_most(SHAPES, 24), *BARRIERS, *at_most(RANDOM, 12)])
 def test_every_interleaving_shows_within_200_seeds(text: str) -> None:
     expected = interleaved(program(text))
-    missing = set(expected)
-    for seed in SEEDS:
-        missing.discard(executed(program(text), seed=seed).outcome)
-        if not missing:
+    missing, enough = set(expected), max(len(expected) - ALL, 0)
+    for seed in itertools.chain(SEEDS, RARE):
+        if len(missing) <= enough:
             break
-    assert len(expected) - len(missing) >= min(len(expected), ALL), missing
+        assert seed in SEEDS or len(missing) == enough + 1, missing
+        missing.discard(executed(program(text), seed=seed).outcome)
+    assert len(missing) <= enough, missing
 
 
 def test_interleavings_are_those_that_one_writes_down() -> None:

@@ -25,6 +25,8 @@ _IMPATIENT = 0.1
 # How likely a random schedule changes warps where it need not: at first always, so that short programs show every
 # interleaving, half as likely after each _EAGER times, down to what long kernels can afford.
 _EAGER, _PREEMPTING = 12, 1 / 64
+# How much likelier one warp goes by itself, at first, than several that stand at the same place together.
+_BY_ITSELF = 3
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
 # are: the higher, the more uneven.
 _PACED, _POWERS = 32, 3
@@ -85,10 +87,14 @@ class Scheduler:
 
     def _preempts(self, random: np.random.Generator) -> bool:
         """Tell whether a random schedule changes warps where it need not."""
-        if random.random() >= max(0.5 ** (self._preempted / _EAGER), _PREEMPTING):
+        if random.random() >= max(self._eagerness(), _PREEMPTING):
             return False
         self._preempted += 1
         return True
+
+    def _eagerness(self) -> float:
+        """Return how finely a random schedule still mixes warps, from 1 down to 0."""
+        return float(0.5 ** (self._preempted / _EAGER))
 
     def _advance_others(self) -> None:
         """Let asynchronous work complete as its schedule wants, and let go who has waited long at an mbarrier."""
@@ -149,7 +155,8 @@ class Scheduler:
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
         block = int(blocks[first])
         there = ids[blocks == block]
-        some = there[random.random(len(there)) < random.random()]
+        share = random.random() ** (1 + _BY_ITSELF * self._eagerness())
+        some = there[random.random(len(there)) < share]
         return (some if len(some) else ids[[first]]), block
 
     def _one_per_warp(self, ready: IntArray) -> IntArray:
