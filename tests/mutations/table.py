@@ -19,7 +19,8 @@ PAGE = ROOT / "docs" / "planted-faults.md"
 COMMAND = "python -m tests.mutations"
 ABOUT = """\
 Each row is a fault that [`pyptx_sim.mutations`](mutations.md) plants into a kernel that works: the change, the line of
-it, and the finding that says so, under every schedule, at the lines that it must name. The kernels lie in
+it, and the finding that says so, at the lines that it must name. Under every schedule something is found; a seeded one
+may run into another end of the same fault first, and then another seed names this one. The kernels lie in
 `tests/mutations/subjects/`; their first lines say what they do. What a rule means is said among the
 [findings](findings.md).
 """
