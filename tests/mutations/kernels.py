@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 from examples.rows.plans import Plan
 from numpy.typing import NDArray
+from tools.fewer_blocks import Fewer
 
 from pyptx.types import bf16, f32
 from pyptx_ir.syntax import emit
@@ -170,6 +171,22 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
     return case
 
 
+def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
+    """Return the case of the kernel in the middle; what it adds to sums is what the kernel as it stands adds."""
+
+    def case(file: Any) -> Case:
+        shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)
+        q, k, v, dout = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
+        (dsums,) = drawn((1, 2, queries), dtype=np.float32, seed=1)
+        out, sums = file.FORWARD[head_dim](q, k, v)
+        told, added = file.BEGIN[head_dim](out, dout, sums, dsums, T=file.steps_of(queries))
+        wanted = added.copy()
+        file.FUSED[head_dim](q, k, v, dout, told, wanted)
+        return [q, k, v, dout, told, added], [wanted, *file.reference(q, k, v, dout, dsums)[1:]]
+
+    return case
+
+
 def _fp8(file: Any) -> Case:
     a, b = drawn((264, 656), (136, 656), dtype=ml_dtypes.float8_e4m3fn)
     scales = np.array([0.5], np.float32), np.array([3.0], np.float32)
@@ -272,6 +289,10 @@ KERNELS = {
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 200, 64), tolerance=2e-2),
         Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(72, 136, 64),
               tolerance=2e-2),
+        Shown("hopper/flash_attention persistent", lambda file: Fewer(file.variant(64, persistent=True), 1),
+              _attention(200, 200, 64), tolerance=2e-2, most=1),
+        Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
+              tolerance=2e-2, most=1),
         Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
         Shown("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
         Shown("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
@@ -288,6 +309,7 @@ KERNELS = {
         Shown("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
         Shown("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
               product(264, 392, 200)),
+        Shown("blackwell/gemm_multicast_blackwell", built("build_gemm", stages=2, blocks=4), product(520, 264, 200)),
         Shown("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
               _attention(136, 264, 64, (1, 1), spread=8), tolerance=2e-2, most=1),
         Shown("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
